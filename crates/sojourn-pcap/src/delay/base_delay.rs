@@ -15,7 +15,7 @@ use crate::delay::bounds::Bounds;
 use crate::delay::estimate::utp_observer::PATH_JITTER;
 use crate::delay::evidence::{IDLE_SPREAD, SPREAD};
 use crate::delay::first_look::Looked;
-use crate::delay::host::{Host, Hosts};
+use crate::delay::host::{Host, Hosts, Transmission};
 use crate::delay::log::{DATA, ECHOED, IDLE, Log, TOWARD};
 use crate::delay::share::each;
 use crate::delay::tcp_flow::SILENCE;
@@ -38,17 +38,22 @@ pub(crate) fn finalize(log: &Log, tracks: &mut [Track], looks: &[Looked], hosts:
         |i, _| log.len_of(i),
         |i, track| {
             let host = &hosts.all[track.host[0] as usize];
-            let seen = looks[i].as_ref().and_then(|look| look.bounds(&track.scale(), host.echo_min));
-            let seen = seen.unwrap_or_else(|| bounds(log, i, track, host.echo_min));
-            of_track(log, i, track, host, seen);
+            let transmission = if track.stamped() { host.transmission[0] } else { Default::default() };
+            let first = looks[i].as_ref().filter(|_| !transmission.known());
+            let seen = first.and_then(|look| look.bounds(&track.scale(), host.echo_min));
+            let seen = seen.unwrap_or_else(|| Bounds::seen(log, i, track, host.echo_min, &transmission));
+            of_track(log, i, track, host, seen, &transmission);
         },
     );
 }
 
-fn of_track(log: &Log, i: usize, track: &mut Track, host: &Host, bounds: Bounds) {
+fn of_track(log: &Log, i: usize, track: &mut Track, host: &Host, bounds: Bounds, transmission: &Transmission) {
     bounds.leave(track);
     let Bounds { least, floor, .. } = bounds;
-    let (lift, near_least) = second_look(log, i, track, [least, floor], host);
+    let (lift, near_least) = match transmission.known() {
+        true => second_look::<true>(log, i, track, [least, floor], host, transmission),
+        false => second_look::<false>(log, i, track, [least, floor], host, transmission),
+    };
     let lift = lift.max(track.lift);
     let tick = track.tick_ns.unwrap_or(0.0);
     let high = least;
@@ -76,26 +81,18 @@ fn of_track(log: &Log, i: usize, track: &mut Track, host: &Host, bounds: Bounds)
     track.round_trip_base = if floor.is_finite() { echo_min.min(echo_min + track.base - low) } else { echo_min };
 }
 
-/// The bounds of all packets of a track.
-pub(super) fn bounds(log: &Log, i: usize, track: &Track, echo_min: i64) -> Bounds {
-    let (scale, mut line) = (track.scale(), track.extra_line);
-    let mut bounds = Bounds::of(track, &scale, echo_min);
-    let observed = track.estimator == Estimator::Observer;
-    for entry in log.of(i) {
-        if observed && track.protocol == Protocol::Tcp {
-            bounds.add(entry, scale.observed(entry.time, entry.stamp));
-        } else {
-            let extra = if observed { 0 } else { entry.extra().map_or(0, |extra| line.follow(extra)) };
-            bounds.above(entry, scale.delay(entry.time, entry.stamp, extra), extra);
-        }
-    }
-    bounds
-}
-
 /// What a second look at the log tells of the least delays of a track: how far the mean of the least lies above the
 /// very least where stamps are fine (the least of many packets is a lucky one), and how many packets lie within a tick
 /// of it where they are coarse. Counts what shows empty queues besides.
-fn second_look(log: &Log, i: usize, track: &mut Track, [least, floor]: [f64; 2], host: &Host) -> (f64, u32) {
+/// `SLOW`: long packets take longer by their own transmission.
+fn second_look<const SLOW: bool>(
+    log: &Log,
+    i: usize,
+    track: &mut Track,
+    [least, floor]: [f64; 2],
+    host: &Host,
+    transmission: &Transmission,
+) -> (f64, u32) {
     let scale = track.scale();
     let reported = track.estimator == Estimator::Reported;
     let fine = track.protocol == Protocol::Utp || (!reported && scale.tick < PATH_JITTER);
@@ -109,7 +106,7 @@ fn second_look(log: &Log, i: usize, track: &mut Track, [least, floor]: [f64; 2],
     for chunk in log.chunks(i) {
         for entry in chunk {
             let delay = scale.delay(entry.time, entry.stamp, 0);
-            let above = delay - below;
+            let above = delay - below - if SLOW { transmission.of(entry.length()) } else { 0.0 };
             let toward = entry.is(TOWARD);
             if above < reach && !toward {
                 near.add(above);

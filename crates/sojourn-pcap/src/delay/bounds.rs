@@ -1,9 +1,10 @@
 //! Between which delays the base of a track lies: the least delay seen, and what round trips leave
 //! ([`super::base_delay`]).
 
-use crate::delay::log::Entry;
+use crate::delay::host::Transmission;
+use crate::delay::log::{Entry, Log, TOWARD};
 use crate::delay::scale::Scale;
-use crate::delay::track::{Bound, Track};
+use crate::delay::track::{Bound, Estimator, Protocol, Track};
 
 /// Least delay and highest lower bound of a track.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -32,6 +33,24 @@ impl Bounds {
         bounds
     }
 
+    /// The bounds of all packets of a track, as if all were short.
+    pub(crate) fn seen(log: &Log, i: usize, track: &Track, echo_min: i64, transmission: &Transmission) -> Self {
+        let (scale, mut line) = (track.scale(), track.extra_line);
+        let mut bounds = Self::of(track, &scale, echo_min);
+        let observed = track.estimator == Estimator::Observer;
+        for entry in log.of(i) {
+            if observed && track.protocol == Protocol::Tcp {
+                bounds.floor(entry, scale.observed(entry.time, entry.stamp));
+                let short = if entry.is(TOWARD) { *entry } else { entry.shorter(transmission.of(entry.length())) };
+                bounds.above(&short, scale.observed(short.time, short.stamp), 0);
+            } else {
+                let extra = if observed { 0 } else { entry.extra().map_or(0, |extra| line.follow(extra)) };
+                bounds.above(entry, scale.delay(entry.time, entry.stamp, extra), extra);
+            }
+        }
+        bounds
+    }
+
     /// What later logs have of them.
     pub(crate) fn leave(&self, track: &mut Track) {
         (track.least, track.floor) = (self.least_of, self.floor_of);
@@ -47,6 +66,12 @@ impl Bounds {
     #[inline]
     pub(crate) fn add(&mut self, entry: &Entry, delay: f64) {
         self.above(entry, delay, 0);
+        self.floor(entry, delay);
+    }
+
+    /// Count the lower bound of a TCP packet, which holds for any length: its round trip took as much longer.
+    #[inline]
+    fn floor(&mut self, entry: &Entry, delay: f64) {
         if let Some(extra) = entry.extra() {
             let low = delay - self.over(i64::from(extra));
             if low > self.floor {
@@ -58,7 +83,7 @@ impl Bounds {
 
     /// Count a packet that tells no lower bound.
     #[inline]
-    pub(crate) fn above(&mut self, entry: &Entry, delay: f64, extra: i64) {
+    fn above(&mut self, entry: &Entry, delay: f64, extra: i64) {
         if delay < self.least {
             (self.least, self.least_of) = (delay, Some(Bound { time: entry.time, stamp: entry.stamp, extra }));
         }

@@ -156,8 +156,9 @@ fn settle(tracks: &mut [Track], members: &[usize], known: (&[bool], &[bool]), ra
             tracks[i].empty = seen.map(|way| settled || way.empty());
         }
     }
-    // What a few packets do not show, those of the host's other flows may.
+    // What a few packets do not show, those of the host's other flows may, if they show it of one way alone.
     let of_all = joined(tracks, members, raise).map(|way| way.piles_up());
+    let of_all = if of_all == [true; 2] { [false; 2] } else { of_all };
     for group in groups.iter().filter(|group| !group.is_empty()) {
         let own = joined(tracks, group, raise).map(|way| way.empty());
         let seen = if own == [false; 2] { of_all } else { own };
@@ -360,6 +361,25 @@ mod tests {
             let (shift, missing) = if lower { (error, 2.0 * error) } else { (0.0, 0.0) };
             assert_eq!((raises[0], tracks[0].unassigned), (raise - shift, missing));
             assert_eq!(tracks[0].empty[0], !lower);
+        }
+    }
+
+    #[test]
+    fn of_a_few_packets_others_say_which_way_waited_if_one_alone_was_seen_empty() {
+        let shows = |empty| if empty { 20 } else { 0 };
+        for (seen, raised, lacks, empty) in [
+            ([true, false], 0.0, 0.0, [true, false]),
+            ([false, true], 15e6, 0.0, [false, true]),
+            // Both were, now and then: this flow may have waited either way.
+            ([true, true], 0.0, 15e6, [false, false]),
+        ] {
+            // The second's handshake took 15 ms longer than the shortest round trip.
+            let mut tracks = vec![track(0.0), track(15e6)];
+            tracks[0].evidence = seen.map(|empty| Evidence { at_least: shows(empty), all: 100, ..Evidence::default() });
+            tracks[1].evidence = [Evidence { at_least: 2, all: 2, ..Evidence::default() }; 2];
+            let mut raise = [0.0; 2];
+            settle(&mut tracks, &[0, 1], (&[true, false], &[false; 2]), &mut raise, false);
+            assert_eq!((raise[1], tracks[1].unassigned, tracks[1].empty), (raised, lacks, empty), "{seen:?}");
         }
     }
 

@@ -12,7 +12,7 @@ use crate::delay::meter::{Flow, Meter};
 use crate::delay::share::each;
 use crate::delay::state::{Choice, MeterState, NONE};
 use crate::delay::track::{Estimator, Protocol, Track};
-use crate::delay::{base_delay, clocks, cross_flow_base, transmission};
+use crate::delay::{base_delay, clocks, cross_flow_base, transmission, within};
 use std::collections::BTreeMap;
 
 /// A flow that is silent for so long gets a new track when it goes on, ns.
@@ -51,9 +51,10 @@ impl Meter {
         let threads = options.threads;
         let looks = clocks::finalize(log, tracks, hosts, threads);
         choose_estimator(tracks, hosts, options.estimator);
+        let within = within::find(log, tracks, &looks, hosts, threads);
         base_delay::finalize(log, tracks, &looks, hosts, threads);
         cross_flow_base::finalize(log, tracks, hosts, threads);
-        transmission::finalize(log, tracks, &looks, hosts, threads);
+        transmission::finalize(log, tracks, within, hosts, threads);
         for track in tracks.iter().filter(|track| track.cross_flow_base > 0.0) {
             hosts.all[track.host[0] as usize].stats(track.protocol).bases_taken_over += 1;
         }
@@ -289,6 +290,7 @@ fn choose_estimator(tracks: &mut [Track], hosts: &Hosts, choice: Choice) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::delay::bounds::Bounds;
     use crate::delay::first_look::{FirstLook, guess};
     use crate::delay::flow::Key;
     use crate::delay::log::{ECHOED, Log, TOWARD};
@@ -329,7 +331,7 @@ mod tests {
                 prop_assert!(look.minima(Some(1.0)).is_none());
                 one.minima = look.minima(other.tick_ns).unwrap();
                 prop_assert_eq!(format!("{:?}", one.minima), format!("{:?}", other.minima));
-                let bounds = base_delay::bounds(&log, 0, &other, echo_min);
+                let bounds = Bounds::seen(&log, 0, &other, echo_min, &Default::default());
                 prop_assert!(look.bounds(&other.scale(), echo_min + 1).is_none());
                 prop_assert_eq!(look.bounds(&other.scale(), echo_min), Some(bounds));
                 bounds.leave(&mut one);

@@ -159,6 +159,11 @@ impl Transmission {
     pub fn of(&self, length: u16) -> f64 {
         f64::from(length.saturating_sub(self.short)) * self.ns_per_byte
     }
+
+    /// Whether length makes any difference.
+    pub(crate) fn known(&self) -> bool {
+        self.ns_per_byte > 0.0
+    }
 }
 
 /// An address and what is known of it.

@@ -3,7 +3,7 @@
 use crate::delay::log::Entry;
 
 /// Frames of handshakes and acknowledgements, and frames full of data, bytes.
-const SHORT: u16 = 200;
+pub(crate) const SHORT: u16 = 200;
 pub(crate) const LONG: u16 = 1000;
 
 /// A least value, the place of its packet in the order of the log, and that packet's length.
@@ -38,6 +38,18 @@ impl Leasts {
         if least.is_none_or(|(known, ..)| value < known) {
             *least = Some((value, entry.place, length));
         }
+    }
+
+    /// How far the least of long packets exceeds that of short ones.
+    pub(crate) fn longer(&self) -> Option<f64> {
+        let ((low, ..), (high, ..)) = self.short.zip(self.long)?;
+        Some(high - low)
+    }
+
+    /// The same, each less so much.
+    pub(crate) fn less(&self, short: f64, long: f64) -> Self {
+        let by = |least: Least, by| least.map(|(value, place, length)| (value - by, place, length));
+        Self { short: by(self.short, short), long: by(self.long, long) }
     }
 
     /// What packets tell that come from elsewhere, by a function that keeps their order.

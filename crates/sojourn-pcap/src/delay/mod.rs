@@ -12,8 +12,8 @@
 //!   follows. `course`: the delays of a track, packet by packet; `beside`: those
 //!   that others tell.
 //! - [`estimate`]: the four estimators. `clocks`, `fits`, [`tick`], [`skew`], [`stamps`]: clocks.
-//! - `base_delay`, `bounds`, `scale`, `cross_flow_base`, `evidence`, [`transmission`], `leasts`, [`route`]: what the
-//!   delay would be without a queue.
+//! - `base_delay`, `bounds`, `scale`, `cross_flow_base`, `evidence`, `within`, [`transmission`], `leasts`,
+//!   `spacings`, `toward`, [`route`]: what the delay would be without a queue.
 
 pub mod ahead;
 mod base_delay;
@@ -42,6 +42,7 @@ pub mod series;
 mod share;
 mod sighting;
 pub mod skew;
+mod spacings;
 mod spin;
 pub mod stamps;
 pub(crate) mod state;
@@ -49,7 +50,9 @@ pub mod summary;
 mod tcp_flow;
 pub mod tick;
 pub mod total;
+mod toward;
 pub(crate) mod track;
 mod tracks;
 pub mod transmission;
 mod utp_flow;
+mod within;

@@ -72,4 +72,9 @@ impl Track {
     pub(crate) fn timed(&self) -> bool {
         self.tick_ns.is_some() && (self.estimator == Estimator::Observer || self.peer_tick_ns.is_some())
     }
+
+    /// Whether they are those of TCP's stamps by the observer's clock.
+    pub(crate) fn stamped(&self) -> bool {
+        self.estimator == Estimator::Observer && self.protocol == Protocol::Tcp && self.timed()
+    }
 }

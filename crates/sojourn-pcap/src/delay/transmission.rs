@@ -6,69 +6,14 @@
 //! by it when they leave (in the direction that is seen by acknowledgements only, by it or by twice as much). A shaper
 //! that passes packets on at once, and only then makes others wait, spaces them but shows no difference.
 
-use crate::delay::estimate::tcp_observer;
-use crate::delay::first_look::{FirstLook, Looked};
 use crate::delay::host::{Hosts, Transmission};
-use crate::delay::leasts::{LONG, Leasts};
-use crate::delay::log::{ECHOED, Entry, Log, TOWARD};
-use crate::delay::scale::Scale;
+use crate::delay::leasts::Leasts;
+use crate::delay::log::{Log, TOWARD};
 use crate::delay::share::each;
-use crate::delay::track::{Estimator, Protocol, Track};
-use sojourn_net::with_defaults;
-
-/// Differences that are not told from jitter, ns.
-const LEAST: f64 = 500_000.0;
-/// Spacings of which a low one is taken.
-const MOST_SPACINGS: usize = 4096;
-const FEWEST_SPACINGS: usize = 20;
-/// How far the two may differ.
-const AGREE: f64 = 0.15;
-
-with_defaults! {
-    /// Times of the first long packets, by their places.
-    #[derive(Debug)]
-    struct Times {
-        of: Vec<(u32, i64)>,
-        /// Places from this one on come after those that are kept.
-        until: u32 = u32::MAX,
-        /// The times are known to such a tick, ns.
-        tick: f64 = 0.0,
-    }
-}
-
-impl Times {
-    #[inline]
-    fn add(&mut self, place: u32, time: i64) {
-        if place < self.until {
-            self.of.push((place, time));
-            if self.of.len() >= 4 * MOST_SPACINGS {
-                self.cut();
-            }
-        }
-    }
-
-    /// Keep the first.
-    fn cut(&mut self) {
-        if self.of.len() > MOST_SPACINGS + 1 {
-            self.until = self.of.select_nth_unstable(MOST_SPACINGS + 1).1.0;
-            self.of.truncate(MOST_SPACINGS + 1);
-        }
-    }
-
-    fn spacings(mut self) -> Vec<i64> {
-        self.cut();
-        self.of.sort_unstable();
-        let over = |several: usize| {
-            let runs = self.of.windows(several + 1);
-            runs.map(|run| (run[several].1 - run[0].1) / several as i64).collect::<Vec<_>>()
-        };
-        let mut each = over(1);
-        let tenth = each.len() / 10;
-        // Over as many as let the tick leave less open than the two may differ by.
-        let spacing = if each.is_empty() { 0 } else { (*each.select_nth_unstable(tenth).1).max(0) };
-        over(1 + (self.tick / (LEAST + AGREE * spacing as f64)) as usize)
-    }
-}
+use crate::delay::spacings::{FEWEST_SPACINGS, LEAST, MOST_SPACINGS, Times, tolerance};
+use crate::delay::toward::Toward;
+use crate::delay::track::Track;
+use crate::delay::within::Within;
 
 #[derive(Debug, Default)]
 struct Seen {
@@ -77,69 +22,38 @@ struct Seen {
 }
 
 impl Seen {
-    /// Count a packet of a track that may lie beside others in the log.
-    #[inline]
-    fn add(&mut self, value: f64, entry: &Entry, time: i64) {
-        let mut one = Leasts::default();
-        one.add(value, entry);
-        self.leasts.join(&one, |value| value);
-        if entry.length() >= LONG {
-            self.times.add(entry.place, time);
-        }
-    }
-
     /// How far the least delay of long packets exceeds that of short ones.
     fn longer(&self) -> Option<f64> {
         let ((low, ..), (high, ..)) = self.leasts.short.zip(self.leasts.long)?;
         Some(high.max(0.0) - low.max(0.0))
     }
 
-    /// `each`: how many packets one of the spacings may stand for.
-    fn transmission(self, each: u32) -> Option<Transmission> {
+    fn transmission(self) -> Option<Transmission> {
         let longer = self.longer()?;
         let ((_, _, short), (_, _, long)) = self.leasts.short.zip(self.leasts.long)?;
-        let mut spacings = self.times.spacings();
-        if spacings.len() < FEWEST_SPACINGS {
-            return None;
-        }
-        let tenth = spacings.len() / 10;
-        let spacing = *spacings.select_nth_unstable(tenth).1 as f64;
-        let share = f64::from(long - short) / f64::from(long);
-        let agrees = |packets: u32| {
-            let expected = spacing / f64::from(packets) * share;
-            libm::fabs(longer - expected) <= AGREE * expected + LEAST
-        };
-        let told = longer > LEAST && (1..=each).any(agrees);
+        let expected = self.times.spacing()? * f64::from(long - short) / f64::from(long);
+        let told = longer > LEAST && libm::fabs(longer - expected) <= tolerance(expected);
         let ns_per_byte = if told { longer / f64::from(long - short) } else { 0.0 };
         Some(Transmission { short, ns_per_byte })
     }
 }
 
 /// What is seen of a host, from it and to it.
+#[derive(Debug, Default)]
 struct Look {
     host: u32,
     tracks: Vec<usize>,
-    seen: [Seen; 2],
+    from: Seen,
+    to: Toward,
     told: [Option<Transmission>; 2],
 }
 
 impl Look {
     /// Look at the delays of one of its tracks; true if it has long packets.
-    fn at(&mut self, log: &Log, i: usize, track: &Track, look: Option<&FirstLook>) -> bool {
-        let scale = track.scale();
-        let [from, to] = &mut self.seen;
-        let leasts = look.and_then(|look| look.leasts(&scale));
-        let leasts = leasts.unwrap_or_else(|| {
-            let mut leasts = Leasts::default();
-            let own = log.of(i).filter(|entry| !entry.is(TOWARD));
-            own.for_each(|entry| leasts.add(scale.observed(entry.time, entry.stamp), entry));
-            leasts
-        });
-        from.leasts.join(&leasts, |delay| delay - track.base + track.cross_flow_base);
+    fn at(&mut self, log: &Log, i: usize, track: &Track, leasts: &Leasts) -> bool {
+        self.from.leasts.join(leasts, |delay| delay - track.base + track.cross_flow_base);
         if track.toward {
-            for chunk in log.chunks(i) {
-                chunk.iter().filter(|entry| entry.is(TOWARD)).for_each(|entry| to.toward(entry, track, &scale));
-            }
+            self.to.look(log.of(i).filter(|entry| entry.is(TOWARD)), track);
         }
         leasts.long.is_some()
     }
@@ -147,43 +61,22 @@ impl Look {
     /// Look at the times of long packets of those tracks. They are spaced by the link that they share: the first of all
     /// count, or a few that say no more than that they were seen, where their delays are as short ones'.
     fn times(&mut self, log: &Log, tracks: &[usize]) {
-        let from = &mut self.seen[0];
-        let Some(longer) = from.longer() else { return };
+        let Some(longer) = self.from.longer() else { return };
         let most = if longer > LEAST { MOST_SPACINGS } else { FEWEST_SPACINGS };
-        for &i in tracks {
-            let long = log.of(i).filter(|entry| !entry.is(TOWARD) && entry.length() >= LONG);
-            long.take(most + 1).for_each(|entry| from.times.add(entry.place, entry.time));
-        }
+        self.from.times.of_tracks(log, tracks, most);
     }
 }
 
-impl Seen {
-    /// Count a packet to the sender of a track.
-    #[inline]
-    fn toward(&mut self, entry: &Entry, track: &Track, scale: &Scale) {
-        let (Some(extra), false) = (entry.extra(), entry.is(ECHOED)) else { return };
-        let excess = scale.observed(entry.time, entry.stamp) - track.base + track.cross_flow_base;
-        let tick = track.tick_ns.unwrap_or(0.0);
-        let back = tcp_observer::estimate(excess, tick, None, None).delay;
-        let over = f64::from(extra) * 1000.0 - track.round_trip_base - track.unassigned;
-        // Spaced as they arrived there, whatever the acknowledgements met on the way back. Of that, the stamp's tick
-        // leaves some open: the least of thousands would be too low by half of it, unless each is the most it may be.
-        self.add(over - (excess - tick).max(0.0), entry, entry.time - back as i64);
-        self.times.tick = self.times.tick.max(tick);
-        // What a handshake's short packets took is in the base.
-        self.leasts.short = Some((0.0, 0, 66));
-    }
-}
-
-/// Find the time on the slowest link for each remote host, from it and to it, where the log shows it.
-pub(crate) fn finalize(log: &Log, tracks: &[Track], first: &[Looked], hosts: &mut Hosts, threads: usize) {
+/// Find the time on the slowest link for each remote host, from it and to it, where the log shows it by the bases.
+pub(crate) fn finalize(log: &Log, tracks: &[Track], within: Within, hosts: &mut Hosts, threads: usize) {
+    let Within { leasts, told: known } = within;
     let mut place = vec![usize::MAX; hosts.all.len()];
     let mut looks: Vec<Look> = Vec::new();
-    for (i, track) in tracks.iter().enumerate().filter(|(_, track)| tells(track)) {
+    for (i, track) in tracks.iter().enumerate().filter(|(_, track)| track.stamped()) {
         let place = &mut place[track.host[0] as usize];
         if *place == usize::MAX {
             *place = looks.len();
-            looks.push(Look { host: track.host[0], tracks: Vec::new(), seen: Default::default(), told: [None; 2] });
+            looks.push(Look { host: track.host[0], ..Look::default() });
         }
         looks[*place].tracks.push(i);
     }
@@ -194,10 +87,13 @@ pub(crate) fn finalize(log: &Log, tracks: &[Track], first: &[Looked], hosts: &mu
         |_, look| weight(look),
         |_, look| {
             let mut with_long = std::mem::take(&mut look.tracks);
-            with_long.retain(|&i| look.at(log, i, &tracks[i], first[i].as_deref()));
-            look.times(log, &with_long);
-            let [from, to] = std::mem::take(&mut look.seen);
-            look.told = [from.transmission(1), to.transmission(2)];
+            with_long.retain(|&i| look.at(log, i, &tracks[i], &leasts[i]));
+            let known = known[look.host as usize];
+            if !known {
+                look.times(log, &with_long);
+            }
+            let (from, to) = (std::mem::take(&mut look.from), std::mem::take(&mut look.to));
+            look.told = [if known { None } else { from.transmission() }, to.told()];
         },
     );
     for Look { host, told, .. } in looks {
@@ -207,17 +103,14 @@ pub(crate) fn finalize(log: &Log, tracks: &[Track], first: &[Looked], hosts: &mu
     }
 }
 
-fn tells(track: &Track) -> bool {
-    track.estimator == Estimator::Observer && track.protocol == Protocol::Tcp && track.timed()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::decode::Address;
     use crate::delay::flow::Key;
-    use crate::delay::log::DATA;
-    use crate::delay::track::TrackRef;
+    use crate::delay::log::{DATA, Entry};
+    use crate::delay::track::{Estimator, Protocol, TrackRef};
+    use crate::delay::{base_delay, within};
 
     /// A way back of 20 ms, of 40 both ways, by stamps of such a tick.
     fn track(tick: f64) -> Track {
@@ -228,46 +121,10 @@ mod tests {
         track
     }
 
-    #[test]
-    fn what_acknowledgements_wait_on_their_way_back_is_no_spacing() {
-        let track = track(1e3);
-        let mut to = Seen::default();
-        for i in 0..200i64 {
-            // Every 3 ms one arrives, after a wait that comes and goes. Acknowledgements come back four at a time.
-            let (arrived, waits) = (i * 3_000_000, (i % 20) * 1_000_000);
-            let held = (3 - i % 4) * 3_000_000;
-            let time = arrived + 20_000_000 + held;
-            let round_trip = 40_000_000 + 3_000_000 + waits + held;
-            // Sent back as it arrived, by a clock of microseconds that the way takes 20 ms from.
-            let entry = Entry::new(1, time, arrived / 1000, DATA | TOWARD, Some((round_trip / 1000) as u32)).long(1514);
-            to.toward(&Entry { place: i as u32, ..entry }, &track, &track.scale());
-        }
-        let found = to.transmission(2).unwrap();
-        assert!((found.of(1514) - 3e6).abs() < 0.1e6, "{found:?}");
-    }
-
-    #[test]
-    fn a_tick_of_milliseconds_leaves_the_least_as_it_is() {
-        let track = track(1e6);
-        let mut to = Seen::default();
-        for i in 0..4000i64 {
-            // One arrives every 1.5 ms and is acknowledged at once; the way back has a queue that comes and goes.
-            let (arrived, waits) = (i * 1_503_000, (i % 300) * 100_000);
-            let held = (i / 7 % 40) * 500_000;
-            let (time, round_trip) = (arrived + 20_000_000 + held, 40_000_000 + 1_503_000 + waits + held);
-            let extra = Some((round_trip / 1000) as u32);
-            let entry = Entry::new(1, time, arrived / 1_000_000, DATA | TOWARD, extra).long(1514);
-            to.toward(&Entry { place: i as u32, ..entry }, &track, &track.scale());
-        }
-        let found = to.transmission(2).unwrap();
-        assert!((found.of(1514) - 1.5e6).abs() < 0.1e6, "{found:?}");
-    }
-
     fn seen(long: f64, spacing: i64) -> Seen {
-        let mut seen = Seen::default();
-        let entry = |place: u32, length| Entry { place, ..Entry::new(1, 0, 0, 0, None).long(length) };
-        seen.add(0.0, &entry(0, 66), 0);
-        (0..100).for_each(|i| seen.add(long + f64::from(i % 7) * 1e7, &entry(1 + i, 1514), i64::from(i) * spacing));
+        let leasts = Leasts { short: Some((0.0, 0, 66)), long: Some((long, 1, 1514)) };
+        let mut seen = Seen { leasts, ..Seen::default() };
+        (0..100).for_each(|i| seen.times.add(i, i64::from(i) * spacing));
         seen
     }
 
@@ -281,24 +138,51 @@ mod tests {
         ] {
             let mut log = Log::default();
             (0..packets).for_each(|i| log.push(0, Entry::new(i as u64, i as i64, 0, 0, None).long(1514)));
-            let mut look = Look { host: 0, tracks: Vec::new(), seen: Default::default(), told: [None; 2] };
-            look.seen[0].leasts = Leasts { short: Some((0.0, 0, 66)), long: Some((longer, 1, 1514)) };
+            let mut look = Look::default();
+            look.from.leasts = Leasts { short: Some((0.0, 0, 66)), long: Some((longer, 1, 1514)) };
             look.times(&log, &[0]);
-            let [from, _] = look.seen;
-            assert_eq!((from.times.of.len(), from.transmission(1).is_some()), (times, told), "{packets} {longer}");
+            let from = look.from;
+            assert_eq!((from.times.of.len(), from.transmission().is_some()), (times, told), "{packets} {longer}");
         }
     }
 
     #[test]
+    fn a_connection_that_began_while_a_queue_stood_has_the_path_for_its_base() {
+        let (mut log, mut hosts) = (Log::default(), Hosts::new(Vec::new()));
+        let mut tracks = vec![track(1e3), track(1e3)];
+        tracks[0].key.address.into_iter().for_each(|address| _ = hosts.of(address));
+        hosts.all[0].echo_min = 40_000_000;
+        // A path of 20 ms and a link on which a long packet takes 1.5 ms. Short ones open the connections; the second
+        // does so behind 12 ms of a queue, which has its valleys afterwards.
+        for i in 0..200i64 {
+            for (of, waits) in [(0, 0), (1, 12_000_000)] {
+                let (length, waits) = if i < 2 { (66, waits) } else { (1514, i % 40 * 1_500_000 + 1_500_000) };
+                let sent = i * 61_500 * 1000 + i64::from(of) * 30_000_000;
+                let extra = Some((40_000_000 + waits) as u32 / 1000);
+                let entry = Entry::new(1, sent + 20_000_000 + waits, sent / 1000, DATA, extra).long(length);
+                log.push(of, entry);
+            }
+        }
+        // Packets that queue leave one after the other.
+        for i in 0..200i64 {
+            let (time, stamp) = (13_000_000_000 + i * 1_500_000, 12_000_000 + i);
+            log.push(0, Entry::new(1, time, stamp, DATA, None).long(1514));
+        }
+        let within = within::find(&log, &tracks, &[None, None], &mut hosts, 1);
+        base_delay::finalize(&log, &mut tracks, &[None, None], &hosts, 1);
+        finalize(&log, &tracks, within, &mut hosts, 1);
+        let own = hosts.all[0].transmission[0].of(1514);
+        assert!((own - 1.5e6).abs() < 0.1e6, "{own}");
+        tracks.iter().for_each(|track| assert!((track.base - 20e6).abs() < 0.1e6, "{}", track.base));
+    }
+
+    #[test]
     fn a_link_takes_longer_for_long_packets_and_a_shaper_does_not() {
-        let link = seen(11.6e6, 12_112_000).transmission(1).unwrap();
+        let link = seen(11.6e6, 12_112_000).transmission().unwrap();
         assert!((link.of(1514) - 11.6e6).abs() < 1.0);
         assert_eq!(link.of(66), 0.0);
-        assert_eq!(seen(0.1e6, 12_112_000).transmission(1).unwrap().of(1514), 0.0);
-        // Seen by every other one's acknowledgement, they seem twice as far apart.
-        assert_eq!(seen(11.6e6, 24_224_000).transmission(1).unwrap().of(1514), 0.0);
-        assert!((seen(11.6e6, 24_224_000).transmission(2).unwrap().of(1514) - 11.6e6).abs() < 1.0);
+        assert_eq!(seen(0.1e6, 12_112_000).transmission().unwrap().of(1514), 0.0);
         // Long packets that all met a queue tell nothing.
-        assert_eq!(seen(90e6, 12_112_000).transmission(2).unwrap().of(1514), 0.0);
+        assert_eq!(seen(90e6, 12_112_000).transmission().unwrap().of(1514), 0.0);
     }
 }
