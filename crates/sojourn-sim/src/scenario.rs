@@ -39,8 +39,8 @@ pub use rate::{RateDrawn, RateSpec, RateSteps, RateTrace};
 pub use traffic::{Phase, TrafficRecord};
 pub use users::{
     Adaptive, Browser, Call, CallDirection, Class, ClipGenerated, ClipSizes, ClipSpec, CloudGaming, Codec, Concealment,
-    DelayModel, Gaming, Household, HttpOfPage, LowLatency, Median, Opus, Page, Playout, Profile, Resolution,
-    Responsiveness, ScoreMethod, TalkSpurts, Users, Video, Voice, Web, household,
+    DelayModel, Gaming, Household, Http3Server, HttpOfPage, LowLatency, Median, Opus, Page, Playout, Profile,
+    Resolution, Responsiveness, ScoreMethod, TalkSpurts, Users, Video, Voice, Web, household,
 };
 
 /// One complete scenario, every default filled in.

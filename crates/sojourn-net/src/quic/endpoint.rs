@@ -3,7 +3,8 @@
 //! Source: RFC 9000 §8.1 (a server sends at most three times what it received before it has seen the address work),
 //! §13; RFC 9002 §6, §7, with any controller that goes by windows, paced. When a window counts as used (§7.8) the RFC
 //! leaves open: here by the rule of this engine's TCP, which is Linux's and that of Chromium's QUIC (quiche,
-//! `IsCwndLimited`) as well: in slow start more than half is enough.
+//! `IsCwndLimited`) as well: in slow start more than half is enough. [`Endpoint::strict`] has quinn's (0.11,
+//! `app_limited`): it was used if data waits for it.
 
 use super::pacing::Pacer;
 use super::packet::{DATAGRAM, Frame, INITIAL, Packet};
@@ -39,6 +40,10 @@ pub struct Endpoint {
     recovery: Recovery,
     pacer: Pacer,
     cwnd_limited: CwndLimited,
+    /// Data waited for the window, or for the pacer, when sending stopped last.
+    waits: bool,
+    /// A window grows only while data waits for it.
+    strict: bool,
     received: Received,
     send: Send,
     receive: BTreeMap<StreamId, Receive>,
@@ -69,6 +74,8 @@ impl Endpoint {
             recovery: Recovery::default(),
             pacer: Pacer::default(),
             cwnd_limited: CwndLimited::default(),
+            waits: true,
+            strict: false,
             received: Received::default(),
             send: Send::default(),
             receive: BTreeMap::new(),
@@ -84,6 +91,11 @@ impl Endpoint {
             lost: 0,
             retransmits: 0,
         }
+    }
+
+    /// The same end, whose window grows only while data waits for it.
+    pub fn strict(self) -> Self {
+        Self { strict: true, ..self }
     }
 
     /// Adds bytes to a stream; the lowest urgency is sent first.
@@ -156,7 +168,7 @@ impl Endpoint {
                     one_way: None,
                     srtt,
                     min_rtt,
-                    app_limited: !self.cwnd_limited.is_limited(self.window(), true),
+                    app_limited: !self.uses_window(),
                     recovering: false,
                     left_in_flight: self.recovery.bytes(),
                     next_send: now,
@@ -167,6 +179,11 @@ impl Endpoint {
                 },
             );
         }
+    }
+
+    /// Whether its window may grow.
+    fn uses_window(&self) -> bool {
+        if self.strict { self.waits } else { self.cwnd_limited.is_limited(self.window(), true) }
     }
 
     /// What was lost is sent again, and tells the controller once for each window.
@@ -258,6 +275,7 @@ impl Endpoint {
         if !(has_data && leaves) {
             // Who waits for the pacer would have filled the window without it (RFC 9002 §7.8).
             let una = self.recovery.una(self.next_number);
+            self.waits = has_data;
             self.cwnd_limited.observe(has_data, self.recovery.bytes(), una, self.next_number);
         }
         let most = self.allowance().min(DATAGRAM);

@@ -228,6 +228,22 @@ fn in_slow_start_a_window_grows_if_more_than_half_of_it_was_used_or_only_the_pac
 }
 
 #[test]
+fn a_strict_window_grows_while_data_waits_for_it_only() {
+    for (packets, first, second) in [(10, 10, 10), (14, 12, 12), (100, 12, 20)] {
+        let mut server = server().strict();
+        server.write(4, full(packets), 3);
+        send(&mut server, ms(0));
+        assert_eq!(
+            hear(&mut server, ms(100), 0, &[(0, 1)]),
+            first,
+            "{packets}: data waited when two were acknowledged"
+        );
+        send(&mut server, ms(100));
+        assert_eq!(hear(&mut server, ms(100), 1, &[(0, 9)]), second, "{packets}: and when eight more were");
+    }
+}
+
+#[test]
 fn who_answers_the_servers_hello_has_an_address_that_works() {
     let (mut client, mut server) = started();
     // The second of three packets is lost: that is found after nine eighths of a round trip, and it is sent again,

@@ -16,7 +16,7 @@ pub use browser::Browser;
 pub use call::Call;
 pub use gaming::{Class, CloudGaming, Gaming};
 pub use household::{Household, household};
-pub use page::{HttpOfPage, Median, Page};
+pub use page::{Http3Server, HttpOfPage, Median, Page};
 pub use responsiveness::Responsiveness;
 pub use video::{Profile, Resolution, Video};
 pub use voice::{CallDirection, Codec, Concealment, DelayModel, Opus, Playout, ScoreMethod, TalkSpurts, Voice};

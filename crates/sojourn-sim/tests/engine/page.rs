@@ -129,6 +129,16 @@ fn http3_is_never_slower_than_by_its_handshake_and_faster_under_loss() {
 }
 
 #[test]
+fn a_server_without_priorities_paints_later() {
+    // Slow enough for the largest picture to compete with what blocks painting.
+    let by = |server| loads("3", 50, 0.0, json!({ "server": server, "hystart": "none", "scale": 2.0 }));
+    let (rfc, quinn) = (by("rfc"), by("quinn"));
+    let paint = |loads: &PageTable| loads.first_paint_ns[0] as f64 * 1e-9;
+    assert!(paint(&quinn) > paint(&rfc) + 0.05, "{} against {}", paint(&quinn), paint(&rfc));
+    assert_eq!((rfc.bytes[0], rfc.requests[0]), (quinn.bytes[0], quinn.requests[0]));
+}
+
+#[test]
 fn what_takes_too_long_is_given_up_and_what_is_not_over_says_so() {
     let table = loads("3", 200, 0.0, json!({ "patience": "1s" }));
     assert!(table.fate[..5].iter().all(|fate| *fate == 2), "{:?}", &table.fate[..5]);

@@ -19,6 +19,8 @@ with_keys_of_users! {
         /// Version of HTTP. The transport's keys are those of TCP; of them QUIC has the controller, `hystart` and
         /// `initial-window`.
         pub http: HttpOfPage = "HttpOfPage::default",
+        /// How servers of HTTP/3 send.
+        pub server: Http3Server = "Http3Server::default",
         /// What the page is: HTTP Archive's median home page by type, of desktop or mobile.
         pub page: Median = "Median::default",
         /// Hosts that its objects are on.
@@ -60,6 +62,17 @@ pub enum HttpOfPage {
     Http3,
 }
 
+/// How a server of HTTP/3 sends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Http3Server {
+    /// Streams by urgency (RFC 9218); in slow start a window grows that was more than half used (Chromium's QUIC).
+    #[default]
+    Rfc,
+    /// quinn 0.11 below h3: all streams in turn, and a window grows only while data waits for it.
+    Quinn,
+}
+
 /// HTTP Archive's median home pages of July 2025.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -79,6 +92,8 @@ impl Page {
             matches!(self.transport, Transport::Cubic | Transport::CubicRfc9438 | Transport::Reno | Transport::NewReno);
         let other = self.http == HttpOfPage::Http3 && !by_window;
         refuse_if!(other, "transport", "HTTP/3 goes by windows here; write cubic, cubic-rfc9438, reno or newreno");
+        let other = self.http != HttpOfPage::Http3 && self.server != Http3Server::Rfc;
+        refuse_if!(other, "server", "only HTTP/3 has a choice of servers; leave it out, or write http = \"3\"");
         let udp = self.transport == Transport::Udp;
         refuse_if!(udp, "transport", "pages are loaded over TCP or QUIC; write cubic, or http = \"3\"");
         refuse_if!(!(1..=200).contains(&self.hosts), "hosts", "{}: expected 1 to 200", self.hosts);
