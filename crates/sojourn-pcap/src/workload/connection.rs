@@ -331,6 +331,21 @@ mod tests {
             (1, ACK, [100, 160], 900, 970),
         ];
         assert_eq!(peer_waited(&[&REQUEST[..], &halves].concat()), Some(0));
+        let later = [(1, ACK, [100, 160], 0, 1000), (1, ACK, [100, 160], 900, 1900)];
+        assert_eq!(peer_waited(&[&REQUEST[..], &halves[..3], &later].concat()), Some(930));
+    }
+
+    #[test]
+    fn what_an_end_said_before_the_handshake_was_over_is_not_when_it_began_to_think() {
+        let repaired = [
+            (0, SYN, [9, 0], 0, 0),
+            (0, 0, [10, 0], 50, 270),
+            (1, ACK, [100, 60], 0, 560),
+            (1, SYN | ACK, [99, 60], 0, 1500),
+            (0, ACK, [60, 100], 0, 1500),
+            (1, ACK, [100, 60], 900, 1770),
+        ];
+        assert_eq!(peer_waited(&repaired), Some(0));
     }
 
     #[test]
