@@ -124,6 +124,33 @@ def test_a_run_comes_back_from_its_own_capture(sojourn, tmp_path, load):
     assert again == pytest.approx(lost, rel=0.1, abs=0.002)
 
 
+@pytest.mark.parametrize("load", ["sessions", "packmime"])
+def test_captures_on_either_side_of_a_full_queue_tell_the_same(sojourn, tmp_path, load):
+    """The queue stands and loses: starts and waits are exact of the end beside a capture, and tell others."""
+    study = tmp_path / "lab.toml"
+    study.write_text(PATH.replace("50pkt", "150pkt") + LOADS[load].replace("rate = 60", "rate = 110"))
+    waited, rows = {}, []
+    for at in ("clients", "servers"):
+        sojourn("export", study, f"{at}.pcapng", "--at", at, "--set", "duration=20s")
+        sojourn("workload", f"{at}.pcapng", "-o", "w.parquet")
+        table = pl.read_parquet(tmp_path / "w.parquet").filter("client_opens", pl.col("a_bytes") > 0)
+        turns = table.explode("turns").unnest("turns")
+        waited[at] = turns.group_by("accepted").agg(pl.col("wait_ns").mean() / 1e6)
+        rows.append(table.select("opener", "opener_port", "start_ns", "b_initial_window"))
+    means = {at: dict(some.iter_rows()) for at, some in waited.items()}
+    assert means["clients"][True] == pytest.approx(means["servers"][True], rel=0.1, abs=1)
+    assert means["servers"][False] == pytest.approx(means["clients"][False], rel=0.1, abs=3)
+    both = rows[0].join(rows[1], on=("opener", "opener_port"))
+    assert (
+        both["b_initial_window"].unique().to_list()
+        == both["b_initial_window_right"].unique().to_list()
+        == [10]
+    )
+    late_ms = (both["start_ns_right"].cast(pl.Int64) - both["start_ns"].cast(pl.Int64)) / 1e6
+    # SYNs that were lost on their way were seen a second later.
+    assert both.height > 300 and late_ms.filter(late_ms < 900).abs().quantile(0.9) < 5
+
+
 def test_real_captures_of_a_gateway(tmp_path, capsys):
     workload(DATA / "ingress.pcap.gz", output=tmp_path / "w.parquet", json=True)
     told = json.loads(capsys.readouterr().out)

@@ -3,6 +3,7 @@
 use super::first_flight::FirstFlight;
 use super::header::Extra;
 use super::turns::Turn;
+use super::waits::Host;
 use super::way::Way;
 use crate::decode::tcp::{ACK, FIN, RST, SYN, Segment};
 
@@ -11,7 +12,11 @@ const QUIET_NS: i64 = 100_000_000;
 /// So long after the handshake queues are taken to be as they were.
 const STILL_NS: i64 = 1_000_000_000;
 /// An end nearer than this is where the capture was taken.
-const NEAR_NS: i64 = 1_000_000;
+pub(super) const NEAR_NS: i64 = 1_000_000;
+/// No timer expires sooner: the least of Linux's; others wait longer.
+const LEAST_TIMEOUT_NS: i64 = 200_000_000;
+/// What an end waited is unknown: what it sent was lost.
+pub(super) const LOST: u64 = u64::MAX;
 /// Longest that an answer is held back for data to go with it.
 const DELAYED_ACK_NS: i64 = 40_000_000;
 
@@ -20,13 +25,19 @@ const DELAYED_ACK_NS: i64 = 40_000_000;
 pub(super) struct Raw {
     pub(super) by: bool,
     pub(super) bytes: u64,
-    /// First packet of the turn.
+    /// First packet of the turn, and its payload.
     at: i64,
-    /// When all that the end waits for had passed, and when it was seen to have it, if it said so by itself.
+    payload: u32,
+    /// When all that the end waits for had passed, with a last packet of so much payload, and when it was seen to have
+    /// it, if it said so by itself.
     ready: i64,
+    ready_payload: u32,
     told: Option<i64>,
-    /// When all its own earlier data had been acknowledged.
+    /// It was the end's own turn before, too.
+    follows: bool,
+    /// When all its own earlier data had been acknowledged, and how long the last segment of it was.
     own: i64,
+    last: u32,
     /// What the end took to answer the handshake, if that was just before: the queues that it met then.
     answered: Option<i64>,
 }
@@ -39,19 +50,24 @@ pub(super) struct Connection {
     pub(super) flights: [FirstFlight; 2],
     pub(super) concurrent: bool,
     pub(super) first_ns: i64,
+    /// The first packet was the opener's.
+    pub(super) by_opener: bool,
     pub(super) last_ns: i64,
     pub(super) turns: Vec<Raw>,
-    /// When the last of the handshake passed.
+    /// When the last of the handshake passed, and the last from each end.
     opened: i64,
+    greeted: [i64; 2],
     /// How long each end took to answer the other's part of the handshake.
     handshakes: [Option<i64>; 2],
     /// When each end last acknowledged, by a packet without data, all that the other had sent.
     told: [Option<i64>; 2],
+    /// When each end was first seen to have sent data that were not seen: they were lost before.
+    missed: [Option<i64>; 2],
 }
 
 impl Connection {
-    pub(super) fn new(now: i64) -> Self {
-        Self { first_ns: now, last_ns: now, opened: now, ..Self::default() }
+    pub(super) fn new(now: i64, by_opener: bool) -> Self {
+        Self { by_opener, first_ns: now, last_ns: now, opened: now, greeted: [now; 2], ..Self::default() }
     }
 
     /// True if a segment from end `by` (0 or 1) belongs to a later connection with the same ports.
@@ -81,7 +97,7 @@ impl Connection {
                 way.opens(segment.seq);
             }
             way.probe(now, again);
-            self.opened = now;
+            (self.opened, self.greeted[by]) = (now, now);
         }
         way.seen = true;
         if segment.flags & ACK != 0
@@ -98,12 +114,15 @@ impl Connection {
                 self.told[by].get_or_insert(now);
             }
             if self.turns.is_empty() && segment.payload == 0 && segment.flags & FIN == 0 {
-                self.opened = now;
+                (self.opened, self.greeted[by]) = (now, now);
             }
         }
         let after_syn = segment.seq.wrapping_add(u32::from(segment.flags & SYN != 0));
         let Some(start) = self.ways[by].place(after_syn) else { return };
         let end = start + i64::from(segment.payload);
+        if start > self.ways[by].end && segment.payload == 0 {
+            self.missed[by].get_or_insert(now);
+        }
         if segment.payload > 0 {
             let before = self.ways[by];
             let new = self.ways[by].data((start, end), now);
@@ -124,6 +143,7 @@ impl Connection {
             self.concurrent = true;
         }
         self.ways[by].heard = heard;
+        self.told[1 - by] = None;
         // What passed before this segment, not with it. From here to the end and back is no silence of that end.
         let quiet = before.is_idle() && now.saturating_sub(before.acked_at) > QUIET_NS.saturating_add(answers_in);
         let goes_on = self.turns.last().is_some_and(|turn| turn.by == (by == 1)) && !quiet;
@@ -131,6 +151,11 @@ impl Connection {
             && let Some(turn) = self.turns.iter_mut().rev().find(|turn| turn.by == (by == 1))
         {
             turn.bytes += new;
+            self.missed[by] = None;
+            let way = &mut self.ways[by];
+            if goes_on && new == u64::from(way.last) && way.last == before.last {
+                way.cut = way.cut.max(way.last);
+            }
             return false;
         }
         self.begin(by, before, new, now);
@@ -139,15 +164,38 @@ impl Connection {
 
     fn begin(&mut self, by: usize, before: &Way, bytes: u64, now: i64) {
         let own = if before.end > before.begin { before.acked_at.max(before.sent_at) } else { self.opened };
-        let (ready, told) = match self.turns.last() {
-            None => (self.opened, Some(self.opened)),
-            Some(turn) if turn.by == (by == 1) => (own, Some(own)),
+        let other = 1 - by;
+        let theirs = &self.ways[other];
+        let (ready, ready_payload, told) = match self.turns.last() {
+            None => (self.greeted[other], 0, Some(self.greeted[by])),
+            Some(turn) if turn.by == (by == 1) => (own, 0, None),
             // The answer may have come with these very data.
-            Some(_) => (self.ways[1 - by].sent_at, self.told[by].filter(|told| *told < now)),
+            Some(_) => (theirs.sent_at, theirs.sent, self.told[by]),
         };
+        // Nobody sends before the other end has heard of its SYN, whatever came.
+        let opened = self.ways[by].opened.filter(|at| *at > ready && before.end == 0);
+        let (ready, ready_payload) = opened.map_or((ready, ready_payload), |at| (at, 0));
+        let told = told.filter(|told| *told > ready);
+        // Whose first packet was lost had sent it by the time of the next, whose number says so.
+        let missed = self.missed[by].take().filter(|at| *at > ready);
+        let (at, payload) = missed.map_or((now, self.ways[by].last), |at| (at, 0));
+        let told = told.filter(|told| *told < at);
+        let follows = self.turns.last().is_some_and(|turn| turn.by == (by == 1));
         self.told = [None; 2];
         let answered = self.handshakes[by].filter(|_| now.saturating_sub(self.opened) < STILL_NS);
-        self.turns.push(Raw { by: by == 1, bytes, at: now, ready, told, own, answered });
+        self.turns.push(Raw {
+            by: by == 1,
+            bytes,
+            at,
+            payload,
+            ready,
+            ready_payload,
+            told,
+            follows,
+            own,
+            last: before.last,
+            answered,
+        });
     }
 
     /// Bytes of `by` that only their acknowledgement shows.
@@ -158,23 +206,46 @@ impl Connection {
     }
 
     /// The turns with the time that each end waited before its own; `round` is the base round trip between the capture
-    /// and each end.
-    pub(super) fn waited(&self, round: [i64; 2]) -> Vec<Turn> {
+    /// and each end, `waits` what its packets and those to it waited, `full` the size of segments that it fills.
+    pub(super) fn waited(&self, round: [i64; 2], waits: [Host<'_>; 2], full: [u32; 2]) -> Vec<Turn> {
         let mut found: Vec<Turn> = Vec::with_capacity(self.turns.len());
         for raw in &self.turns {
-            // Its answer waits as that of the handshake did: what a queue took is no thinking.
-            let round = round[usize::from(raw.by)];
-            let near = round < NEAR_NS;
-            let round = raw.answered.filter(|_| !near).map_or(round, |answered| answered.max(round));
+            let end = usize::from(raw.by);
+            let (round, host, near) = (round[end], waits[end], round[end] < NEAR_NS);
             let since = if self.concurrent { raw.own } else { raw.ready };
-            let whole = raw.at.saturating_sub(since).saturating_sub(round).max(0);
-            // Data and answers wait in queues too: an end that said that it had all began to think no earlier.
-            let told = raw.told.map_or(DELAYED_ACK_NS, |told| raw.at.saturating_sub(told).max(0));
-            let wait = if self.concurrent || near { whole } else { whole.min(told) };
-            let turn = Turn { accepted: raw.by, bytes: raw.bytes, wait_ns: wait as u64 };
-            // Turns of a concurrent connection that only the other end's turns had parted.
-            let earlier = found.iter_mut().rev().find(|earlier| earlier.accepted == raw.by);
-            match earlier.filter(|_| self.concurrent && wait < QUIET_NS) {
+            let known = host.is_known(since);
+            // Its answer waits as that of the handshake did: what a queue took is no thinking.
+            let answered = raw.answered.filter(|_| !near && !known);
+            let round = answered.map_or(round, |answered| answered.max(round));
+            let (at, came) = match near || !known {
+                true => (raw.at, since),
+                false => (host.went(raw.at, raw.payload), host.came(since, raw.ready_payload)),
+            };
+            let whole = at.saturating_sub(came).saturating_sub(round).max(0);
+            // An end that said that it had all began to think then, or at most so much earlier: with an answer that
+            // is held back for data. One that said nothing sent its data sooner than that, and if they come later
+            // than a timer expires, they were lost before.
+            let told = raw.told.map(|told| host.went(raw.at, raw.payload).saturating_sub(host.went(told, 0)).max(0));
+            let exact = self.concurrent || near || raw.follows;
+            let wait = match told {
+                _ if exact => Some(whole),
+                Some(told) if known => Some(whole.clamp(told, told.saturating_add(DELAYED_ACK_NS))),
+                Some(told) => Some(whole.min(told)),
+                None if whole >= LEAST_TIMEOUT_NS => None,
+                None if known => Some(whole),
+                None => Some(whole.min(DELAYED_ACK_NS)),
+            };
+            let turn = Turn { accepted: raw.by, bytes: raw.bytes, wait_ns: wait.map_or(LOST, |wait| wait as u64) };
+            let wait = wait.unwrap_or(0);
+            // Turns of a concurrent connection that only the other end's turns had parted. Who is far may not have
+            // been quiet: queues took longer, or a timer had to expire.
+            let cut = !near && raw.last > 0 && full[end] > 0 && raw.last.is_multiple_of(full[end]);
+            let one = cut || wait <= QUIET_NS && (self.concurrent || !near);
+            let earlier = match self.concurrent {
+                true => found.iter_mut().rev().find(|earlier| earlier.accepted == raw.by),
+                false => found.last_mut().filter(|earlier| earlier.accepted == raw.by),
+            };
+            match earlier.filter(|_| one) {
                 Some(earlier) => earlier.bytes += turn.bytes,
                 None => found.push(turn),
             }
@@ -206,7 +277,7 @@ mod tests {
 
     #[test]
     fn the_scale_is_not_that_of_the_window_in_the_syn_itself() {
-        let mut connection = Connection::new(0);
+        let mut connection = Connection::new(0, true);
         let (payload, stamps, sack) = (0, None, None);
         let mut segment = |flags, seq, window, scale| {
             let segment = Segment::new([seq, 0], flags, payload).with(stamps, sack);
@@ -217,12 +288,72 @@ mod tests {
         assert_eq!(segment(ACK, 10, 1000, None), 128_000);
     }
 
+    /// Beside the opener: packets as (by, flags, numbers, payload, ms). What its peer, 40 ms away, waited before its
+    /// first turn, ms; packets to it and from it wait for 30 and 200 ms all the while.
+    fn peer_waited(packets: &[(usize, u8, [u32; 2], u32, i64)]) -> Option<u64> {
+        const MS: i64 = 1_000_000;
+        let mut connection = Connection::new(0, true);
+        for &(by, flags, ends, payload, at) in packets {
+            connection.segment(by, &Segment::new(ends, flags, payload).with(None, None), None, at * MS, true);
+        }
+        let [to, from] = [30, 200].map(|wait| (0..200).map(|at| (at * 10 * MS, wait * MS)).collect::<Vec<_>>());
+        let peer = Host { from: &from, to: &to, ..Host::default() };
+        let turns = connection.waited([0, 40 * MS], [Host::default(), peer], [0; 2]);
+        turns.iter().find(|turn| turn.accepted).map(|turn| turn.wait_ns / 1_000_000)
+    }
+
+    const REQUEST: [(usize, u8, [u32; 2], u32, i64); 3] =
+        [(0, SYN, [9, 0], 0, 0), (1, SYN | ACK, [99, 10], 0, 270), (0, ACK, [10, 100], 50, 270)];
+
+    #[test]
+    fn what_queues_took_is_no_thinking() {
+        let answer = |at| peer_waited(&[REQUEST.as_slice(), &[(1, ACK, [100, 60], 900, at)]].concat());
+        assert_eq!([540, 545, 600].map(answer), [Some(0), Some(5), Some(60)]);
+    }
+
+    #[test]
+    fn who_said_that_it_had_all_thought_for_40_ms_more_at_most() {
+        let answer = |said, at| {
+            peer_waited(&[&REQUEST[..], &[(1, ACK, [100, 60], 0, said), (1, ACK, [100, 60], 900, at)]].concat())
+        };
+        assert_eq!(answer(580, 610), Some(70), "its acknowledgement was held back");
+        assert_eq!(answer(700, 710), Some(50), "it was sent again, or the request was");
+        assert_eq!(answer(545, 1545), Some(1005));
+    }
+
+    #[test]
+    fn an_end_has_all_when_it_says_so_after_the_last_of_it() {
+        // The opener's request goes on after its first half was acknowledged.
+        let halves = [
+            (1, ACK, [100, 60], 0, 560),
+            (0, ACK, [60, 100], 50, 600),
+            (0, ACK, [110, 100], 50, 700),
+            (1, ACK, [100, 160], 900, 970),
+        ];
+        assert_eq!(peer_waited(&[&REQUEST[..], &halves].concat()), Some(0));
+        let later = [(1, ACK, [100, 160], 0, 1000), (1, ACK, [100, 160], 900, 1900)];
+        assert_eq!(peer_waited(&[&REQUEST[..], &halves[..3], &later].concat()), Some(930));
+    }
+
+    #[test]
+    fn what_an_end_said_before_the_handshake_was_over_is_not_when_it_began_to_think() {
+        let repaired = [
+            (0, SYN, [9, 0], 0, 0),
+            (0, 0, [10, 0], 50, 270),
+            (1, ACK, [100, 60], 0, 560),
+            (1, SYN | ACK, [99, 60], 0, 1500),
+            (0, ACK, [60, 100], 0, 1500),
+            (1, ACK, [100, 60], 900, 1770),
+        ];
+        assert_eq!(peer_waited(&repaired), Some(0));
+    }
+
     #[test]
     fn the_way_to_the_sender_and_back_is_no_silence_of_it() {
         // Beside the client: the server answers after 60 ms, and a queue makes 110 of them.
         const MS: i64 = 1_000_000;
         let turns = |again_after: i64| {
-            let mut connection = Connection::new(0);
+            let mut connection = Connection::new(0, true);
             let mut pass = |by: usize, flags, ends: [u32; 2], payload, at: i64| {
                 let segment = Segment::new(ends, flags, payload).with(None, None);
                 connection.segment(by, &segment, None, at * MS, true);

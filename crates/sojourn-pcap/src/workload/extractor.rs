@@ -1,9 +1,10 @@
 //! From frames to a workload. Memory is bounded: so many connections, so many turns and datagrams.
 
-use super::connection::Connection;
-use super::first_flight::InitialWindows;
+use super::connection::{Connection, LOST, NEAR_NS};
+use super::first_flight::{InitialWindows, one_segment};
 use super::header::extra;
 use super::turns::{Recorded, Turn, Workload};
+use super::waits::{Host as Waited, Waits};
 use crate::decode::{Address, Packet, Transport, decode};
 use crate::read::Frame;
 use sojourn_net::with_defaults;
@@ -67,6 +68,7 @@ pub struct Extractor {
     /// In each [`BIN_NS`]: bytes of frames that hosts near the capture sent, and hosts far from it; bytes of the near
     /// hosts' that the far ones acknowledged.
     busy: BTreeMap<i64, [u64; 3]>,
+    waits: Waits,
     workload: Workload,
 }
 
@@ -74,11 +76,12 @@ impl Extractor {
     /// Nothing yet.
     #[must_use]
     pub fn new(options: Options) -> Self {
-        Self { options, ..Self::default() }
+        Self { options, waits: Waits::new(), ..Self::default() }
     }
 
     /// Takes in a frame.
     pub fn frame(&mut self, frame: &Frame<'_>) {
+        self.waits.frame(frame);
         self.workload.frames += 1;
         let now = frame.time_ns;
         let (first, last) = self.span.unwrap_or((now, now));
@@ -160,7 +163,7 @@ impl Extractor {
         };
         let (opener, acceptor) = if answers { (destination, source) } else { (source, destination) };
         let kept = match tcp {
-            true => Kept::Tcp(Box::new(Connection::new(now))),
+            true => Kept::Tcp(Box::new(Connection::new(now, !answers))),
             false => Kept::Udp { first_ns: now, last_ns: now, datagrams: Vec::new() },
         };
         self.entries.push(Entry { opener, acceptor, kept });
@@ -185,7 +188,8 @@ impl Extractor {
 
     /// The workload of all frames so far. `clients` says of a host whether it is a client, if that is known.
     #[must_use]
-    pub fn finish(self, clients: &dyn Fn(Address) -> Option<bool>) -> Workload {
+    pub fn finish(mut self, clients: &dyn Fn(Address) -> Option<bool>) -> Workload {
+        self.waits.settle();
         let (first, last) = self.span.unwrap_or((0, 0));
         // A host that was not seen to send stands opposite its peer.
         let stand = |host: Address| self.hosts.get(&host).copied().unwrap_or_default();
@@ -216,26 +220,43 @@ impl Extractor {
             },
         };
         // Between two hosts the way is the same: the least of all their connections.
-        let mut rounds: BTreeMap<(Address, Address), [Option<i64>; 2]> = BTreeMap::new();
+        let mut rounds: BTreeMap<(Address, Address), Option<i64>> = BTreeMap::new();
+        // And all that one sends to the other is cut alike: the longest segments, and where they are known to be full.
+        let mut cuts: BTreeMap<(Address, Address), [u32; 2]> = BTreeMap::new();
         for entry in &self.entries {
             let Kept::Tcp(connection) = &entry.kept else { continue };
             for (host, peer, way) in [(entry.opener, entry.acceptor, 1), (entry.acceptor, entry.opener, 0)] {
                 // What the other end sends is answered by this one.
                 if let Some(took) = connection.ways[way].answered_in {
-                    let slot = &mut rounds.entry((host.0, peer.0)).or_default()[0];
+                    let slot = rounds.entry((host.0, peer.0)).or_default();
                     *slot = Some(slot.map_or(took, |least| least.min(took)));
                 }
+                // Its own are in the way of the other index.
+                let own = &connection.ways[1 - way];
+                let [longest, cut] = cuts.entry((host.0, peer.0)).or_default();
+                *longest = (*longest).max(one_segment(own.longest, connection.ways[way].mss));
+                *cut = (*cut).max(one_segment(own.cut, connection.ways[way].mss));
             }
         }
-        let round = |host: Address, peer: Address| rounds.get(&(host, peer)).and_then(|r| r[0]);
-        let mut connections: Vec<Recorded> = self
+        let round = |host: Address, peer: Address| rounds.get(&(host, peer)).copied().flatten();
+        let ends: Vec<Ends<'_>> = self
             .entries
             .iter()
             .map(|entry| {
-                let parts = [round(entry.opener.0, entry.acceptor.0), round(entry.acceptor.0, entry.opener.0)];
-                recorded(entry, first, parts, client_opens(entry))
+                let ends = [(entry.opener.0, entry.acceptor.0), (entry.acceptor.0, entry.opener.0)];
+                let parts = ends.map(|(host, peer)| round(host, peer));
+                let waits = ends.map(|(host, _)| self.waits.of(host));
+                let full =
+                    ends.map(|pair| cuts.get(&pair).map_or(0, |[longest, cut]| if longest == cut { *cut } else { 0 }));
+                Ends { parts, waits, full }
             })
             .collect();
+        let began: Vec<_> = ends.iter().zip(&self.entries).map(|(ends, entry)| ends.began(entry)).collect();
+        let first = began.iter().fold(first, |first, began| first.min(*began));
+        let since = |at: i64| at.saturating_sub(first).max(0) as u64;
+        let rows = self.entries.iter().zip(&began).zip(&ends);
+        let mut connections: Vec<Recorded> =
+            rows.map(|((entry, began), ends)| recorded(entry, since(*began), ends, client_opens(entry))).collect();
         let mut windows = InitialWindows::default();
         for (entry, row) in self.entries.iter().zip(&connections) {
             let Kept::Tcp(connection) = &entry.kept else { continue };
@@ -246,8 +267,9 @@ impl Extractor {
         for row in connections.iter_mut().filter(|row| row.tcp) {
             row.initial_window = [row.opener.0, row.acceptor.0].map(|host| windows.of(host));
         }
+        settle_lost(&mut connections);
         connections.sort_by_key(|connection| connection.start_ns);
-        let length_ns = last.saturating_sub(first).max(0) as u64;
+        let length_ns = since(last);
         // Towards the clients, and from them.
         let of_clients = usize::from(!near_are_clients);
         let busy = self.busy.iter().map(|(bin, [near, far, acknowledged])| {
@@ -259,21 +281,42 @@ impl Extractor {
     }
 }
 
-fn recorded(entry: &Entry, first: i64, parts: [Option<i64>; 2], client_opens: bool) -> Recorded {
+/// What is known of the two ends: their parts of the round trip, what their packets waited, and the segments they fill.
+struct Ends<'a> {
+    parts: [Option<i64>; 2],
+    waits: [Waited<'a>; 2],
+    full: [u32; 2],
+}
+
+impl Ends<'_> {
+    /// When the opener sent what was seen first: its way to the capture, and queues on it, are no part of the workload.
+    fn began(&self, entry: &Entry) -> i64 {
+        let (first_ns, by_opener) = match &entry.kept {
+            Kept::Tcp(connection) => (connection.first_ns, connection.by_opener),
+            Kept::Udp { first_ns, .. } => (*first_ns, true),
+        };
+        match self.parts[0].filter(|part| by_opener && *part >= NEAR_NS) {
+            Some(part) => self.waits[0].went(first_ns, 0).saturating_sub(part / 2),
+            None => first_ns,
+        }
+    }
+}
+
+fn recorded(entry: &Entry, start_ns: u64, ends: &Ends<'_>, client_opens: bool) -> Recorded {
     let since = |at: i64, start: i64| at.saturating_sub(start).max(0) as u64;
     let mut found = Recorded {
         tcp: true,
         opener: entry.opener,
         acceptor: entry.acceptor,
         client_opens,
+        start_ns,
         seen: [true; 2],
-        parts_ns: parts.map(|part| part.map(|part| part as u64)),
+        parts_ns: ends.parts.map(|part| part.map(|part| part as u64)),
         ..Recorded::default()
     };
     match &entry.kept {
         Kept::Tcp(connection) => {
             let ways = &connection.ways;
-            found.start_ns = since(connection.first_ns, first);
             found.duration_ns = since(connection.last_ns, connection.first_ns);
             found.concurrent = connection.concurrent;
             found.began_before = !ways.iter().any(|way| way.syn);
@@ -289,7 +332,7 @@ fn recorded(entry: &Entry, first: i64, parts: [Option<i64>; 2], client_opens: bo
             };
             found.mss = [ways[0].mss, ways[1].mss];
             found.window = [ways[0], ways[1]].map(|way| way.seen.then_some(way.window));
-            found.turns = connection.waited(parts.map(|part| part.unwrap_or(0)));
+            found.turns = connection.waited(ends.parts.map(|part| part.unwrap_or(0)), ends.waits, ends.full);
             // Of an end that was not seen the FIN was acknowledged as one more byte.
             for (end, way) in ways.iter().enumerate() {
                 if !way.seen
@@ -303,7 +346,6 @@ fn recorded(entry: &Entry, first: i64, parts: [Option<i64>; 2], client_opens: bo
         }
         Kept::Udp { first_ns, last_ns, datagrams } => {
             found.tcp = false;
-            found.start_ns = since(*first_ns, first);
             found.duration_ns = since(*last_ns, *first_ns);
             found.seen = [false, true].map(|b| datagrams.iter().any(|datagram| datagram.accepted == b));
             found.rtt_ns = found.parts_ns[0].zip(found.parts_ns[1]).map(|(a, b)| a + b);
@@ -314,6 +356,34 @@ fn recorded(entry: &Entry, first: i64, parts: [Option<i64>; 2], client_opens: bo
         found.bytes[usize::from(turn.accepted)] += turn.bytes;
     }
     found
+}
+
+/// What was sent and lost was sent when its end had waited as it does: as long as the median of what it is known to
+/// wait.
+fn settle_lost(connections: &mut [Recorded]) {
+    let end = |row: &Recorded, turn: &Turn| if turn.accepted { row.acceptor.0 } else { row.opener.0 };
+    let mut known: BTreeMap<Address, Vec<u64>> = BTreeMap::new();
+    for row in connections.iter().filter(|row| row.tcp && !row.concurrent) {
+        let before = std::iter::once(None).chain(row.turns.iter().map(|turn| Some(turn.accepted)));
+        for (turn, before) in row.turns.iter().zip(before) {
+            if turn.wait_ns != LOST && before != Some(turn.accepted) {
+                known.entry(end(row, turn)).or_default().push(turn.wait_ns);
+            }
+        }
+    }
+    let medians: BTreeMap<Address, u64> = known
+        .into_iter()
+        .map(|(host, mut waits)| {
+            let middle = (waits.len() - 1) / 2;
+            (host, *waits.select_nth_unstable(middle).1)
+        })
+        .collect();
+    for row in connections {
+        let hosts = [row.opener.0, row.acceptor.0];
+        for turn in row.turns.iter_mut().filter(|turn| turn.wait_ns == LOST) {
+            turn.wait_ns = medians.get(&hosts[usize::from(turn.accepted)]).copied().unwrap_or(0);
+        }
+    }
 }
 
 /// Multicast and broadcast.

@@ -5,19 +5,29 @@
 //! and say themselves when they were sent. So the first flight ends where the echo changes, or where nothing was sent
 //! for a quarter of a round trip (by a clock of milliseconds, which nearly all have; some stacks do not take the echo
 //! from acknowledgements without data). It is the initial window if it is of full segments and the same turn went on
-//! after it. Without timestamps nothing is known.
+//! after it, from where it ended and as acknowledgements clock it. Behind a queue that lost the flight's last segments
+//! it did not: what comes next begins beyond them, or was sent again when the timer expired, which no sender's does
+//! within 200 ms more than a round trip (RFC 6298; Linux's, ns-2's and ns-3's least; others have more). Without
+//! timestamps nothing is known.
 
 use crate::decode::Address;
 use std::collections::BTreeMap;
 
 /// Round trips shorter than this end within a tick of the timestamp's clock.
 const SHORTEST_NS: u64 = 3_000_000;
+/// A timer expires no sooner than so long after a round trip.
+const LEAST_TIMEOUT_MS: i32 = 200;
 /// More segments are not taken for an initial window.
 const MOST: i64 = 100;
 /// Largest segment of one that offers none (RFC 9293 §3.7.1).
 const UNSAID: u16 = 536;
 /// What timestamps take of each segment.
 const STAMPS: u32 = 12;
+
+/// The size of one segment: a host's own capture has several in one frame. `mss` is what the other end offered.
+pub(super) fn one_segment(frame: u32, mss: Option<u16>) -> u32 {
+    mss.map_or(frame, |mss| frame.min(u32::from(mss).saturating_sub(STAMPS)))
+}
 
 /// The first flight of one end.
 #[derive(Clone, Copy, Debug, Default)]
@@ -46,6 +56,7 @@ impl FirstFlight {
     /// far as it is known.
     pub(super) fn data(&mut self, (start, end): (i64, i64), stamps: Option<(u32, u32)>, begins: bool, rtt_ns: i64) {
         let quiet_ms = (rtt_ns / 4_000_000).clamp(2, 1000) as i32;
+        let timeout_ms = (rtt_ns / 1_000_000).clamp(0, 60_000) as i32 + LEAST_TIMEOUT_MS;
         self.state = match (self.state, stamps) {
             (State::Grounded, Some((_, echo))) if begins && start == 0 => {
                 self.echo = echo;
@@ -53,7 +64,11 @@ impl FirstFlight {
             }
             (State::Flying, Some((sent, echo))) if !begins => {
                 let later = sent.wrapping_sub(self.sent) as i32;
-                if echo == self.echo && later < quiet_ms { State::Flying } else { State::Followed }
+                match echo == self.echo && later < quiet_ms {
+                    true => State::Flying,
+                    false if start == self.bytes && later < timeout_ms => State::Followed,
+                    false => State::Unknown,
+                }
             }
             (State::Grounded | State::Flying, _) => State::Unknown,
             (known, _) => known,
@@ -68,8 +83,7 @@ impl FirstFlight {
     /// Its segments, of at most `mss` bytes (as the other end offered, timestamps included), if it was the initial
     /// window.
     pub(super) fn segments(&self, mss: Option<u16>) -> Option<u8> {
-        // A host's own capture has several segments in one frame.
-        let size = mss.map_or(self.largest, |mss| self.largest.min(u32::from(mss).saturating_sub(STAMPS)));
+        let size = one_segment(self.largest, mss);
         // What an application writes now and then is not full, however often it is of one size.
         let full = size > 0 && 2 * size >= u32::from(mss.unwrap_or(UNSAID));
         let whole = self.state == State::Followed && full && self.bytes % i64::from(size) == 0;
@@ -131,6 +145,21 @@ mod tests {
             flight.data((start, start + 1448), Some((sent, 7)), place == 0, RTT_NS);
         }
         assert_eq!(flight.segments(None), Some(3));
+    }
+
+    #[test]
+    fn a_flight_whose_end_was_lost_is_no_window() {
+        let followed_by = |start: i64, sent: u32, rtt_ns: i64| {
+            let mut flight = FirstFlight::default();
+            for (start, sent, echo) in [(0, 500, 7), (1448, 500, 7), (start, sent, 9)] {
+                flight.data((start, start + 1448), Some((sent, echo)), start == 0, rtt_ns);
+            }
+            flight.segments(Some(1460))
+        };
+        assert_eq!(followed_by(2896, 739, RTT_NS), Some(2), "as acknowledgements clock it");
+        assert_eq!(followed_by(2896, 740, RTT_NS), None, "the timer may have expired");
+        assert_eq!(followed_by(2896, 740, 2 * RTT_NS), Some(2), "the way is longer");
+        assert_eq!(followed_by(5792, 560, RTT_NS), None, "two more were sent with it");
     }
 
     #[test]

@@ -10,7 +10,8 @@
 //! Sizes are differences of sequence numbers, so retransmissions and reordering change nothing; bytes of a direction
 //! that the capture did not see are those that the other direction acknowledges. Differences: an end's base round trip
 //! is the least over all connections between two hosts; a turn of the same end begins after 100 ms in which all was
-//! acknowledged (Tmix: 500 ms); what is not TCP is kept datagram by datagram.
+//! acknowledged (Tmix: 500 ms); what queues and repairs in front of the capture took is no part of a far end's times
+//! ([`crate::Meter`] tells of the queues); what is not TCP is kept datagram by datagram.
 
 mod connection;
 mod extractor;
@@ -19,6 +20,7 @@ mod header;
 #[cfg(test)]
 mod tests;
 mod turns;
+mod waits;
 mod way;
 
 pub use extractor::{Extractor, Options};

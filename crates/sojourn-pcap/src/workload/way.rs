@@ -12,9 +12,17 @@ pub(super) struct Way {
     pub(super) end: i64,
     pub(super) begin: i64,
     pub(super) acked: i64,
-    /// When `acked` last grew, and when data up to `end` last passed.
+    /// When `acked` last grew, and when data that was not acknowledged last passed.
     pub(super) acked_at: i64,
     pub(super) sent_at: i64,
+    /// Payload of the packet of that time, and of the last with new data.
+    pub(super) sent: u32,
+    pub(super) last: u32,
+    /// The longest segments, and the longest of which two followed each other at once: where it cuts its data.
+    pub(super) longest: u32,
+    pub(super) cut: u32,
+    /// When the other end first acknowledged anything of it, be it the SYN.
+    pub(super) opened: Option<i64>,
     /// Acknowledgement that its last new data carried.
     pub(super) heard: i64,
     /// Packets of it were seen; its SYN was; its FIN was; it was reset.
@@ -68,14 +76,18 @@ impl Way {
         {
             self.probe = None; // Sent again: nobody knows which copy is answered.
         }
-        if end >= self.end {
-            self.sent_at = now;
+        // Also what fills a hole: only then the other end has all.
+        let payload = (end - start) as u32;
+        if end > self.acked {
+            (self.sent_at, self.sent) = (now, payload);
         }
+        self.longest = self.longest.max(payload);
         let new = end - self.end.max(if self.syn { 0 } else { self.begin });
         if new <= 0 {
             return 0;
         }
         self.end = end;
+        self.last = payload;
         self.probe.get_or_insert((end, now));
         new as u64
     }
@@ -93,6 +105,9 @@ impl Way {
             let took = now.saturating_sub(since).max(0);
             self.answered_in = Some(self.answered_in.map_or(took, |least| least.min(took)));
             self.probe = None;
+        }
+        if ack >= 0 {
+            self.opened.get_or_insert(now);
         }
         if ack > self.acked {
             self.acked = ack;
