@@ -233,7 +233,7 @@ COUNTS: dict[tuple[str, str, str], dict[str, Any]] = {
         "sample": "first-byte", "gradual": True, "probes": 3},
     ("festive", "PlayerAlgorithm festive", "users.0.algorithm"): {
         "warmup": 2, "target-buffer": "8s", "full-target": True,
-        "p-mode": ("band", ("{}.warmup", "2"), ("{}.p", "0.5")), **{
+        "p-mode": ("band", ("{}.warmup", "2"), ("{}.p", "0.3")), **{
             key: (value, ("{}.warmup", "2"), FALLS) for key, value in {
                 "p": 0.5, "alpha": 1.0, "sample": "first-byte"}.items()}},
     ("bola-basic", "PlayerAlgorithm bola-basic", "users.0.algorithm"): {"gp": 1.0},
@@ -259,9 +259,10 @@ COUNTS: dict[tuple[str, str, str], dict[str, Any]] = {
         "name": "other", "direction": "up", "count": 2, "height": 180, "fps": 15.0, "max-rate": "200kbit",
         "audio": "64kbit", "start-rate": "900kbit", "rtt": "90ms", "start-within": "0s"},
     ("page", "Users page", "users.0"): {
-        "name": "other", "count": 2, "http": '"1.1"', "page": "mobile", "hosts": 2, "scale": 0.1,
-        "request": "900B", "response-header": "900B", "certificate": "9kB", "pause": "1s", "rtt": "90ms",
-        "patience": "200ms", "start-within": "0s", "transport": "reno"},
+        "name": "other", "count": 2, "http": '"1.1"', "server": ("quinn", ("{}.http", '"3"'), ("{}.scale", "0.5")),
+        "page": "mobile", "hosts": 2, "scale": 0.1, "request": "900B", "response-header": "900B",
+        "certificate": "9kB", "pause": "1s", "rtt": "90ms", "patience": "200ms", "start-within": "0s",
+        "transport": "reno"},
     ("voice", "Users voice", "users.0"): {
         "name": "other", "codec": "g722", "direction": "up", "count": 2, "call": "1s", "gap": "2s",
         "playout": '{ kind = "none" }', "delay-model": "own", "concealment": "zero", "start-within": "0s"},

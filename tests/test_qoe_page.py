@@ -72,7 +72,7 @@ def test_a_page_is_loaded_scored_and_judged(sojourn: Command) -> None:
     # 2 MB at 50 Mbit/s take 0.33 s, and some round trips of 40 ms.
     assert all(0.4 < page["load_s"]["median"] < 2 for page in found.values())
     assert all(page["good"] == 1 for page in found.values())
-    assert found["2"]["connections"] == found["3"]["connections"] == 17 < found["1.1"]["connections"]
+    assert found["2"]["connections"] == found["3"]["connections"] == 18 < found["1.1"]["connections"]
     sojourn("report", "out")
     page = (sojourn.cwd / "out" / "report.html").read_text()
     assert "page of today, largest paint, 75th percentile" in page

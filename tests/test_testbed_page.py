@@ -47,6 +47,13 @@ def had() -> None:
         pytest.skip(why)
 
 
+def test_how_the_real_server_of_http3_sends_is_told_unless_it_is_simulated_so() -> None:
+    three = PAGE + 'http = "3"\n'
+    (note,) = testbed.notes(point(three))
+    assert note.startswith("HTTP/3 is quinn's, which sends streams in turn")
+    assert not testbed.notes(point(three + 'server = "quinn"\n')) and not testbed.notes(point())
+
+
 @pytest.mark.parametrize("which", ["desktop", "mobile"])
 def test_the_page_is_that_of_simulated_readers(which: str) -> None:
     found = point(PAGE + f"page = '{which}'\nscale = 0.3\nhosts = 5\npause = '10s'\n")
@@ -54,7 +61,8 @@ def test_the_page_is_that_of_simulated_readers(which: str) -> None:
     objects = page.objects(found.document["users"][0])
     assert loaded["requests"].tolist() == [len(objects)]
     assert loaded["bytes"].tolist() == [sum(size for _, _, size, *_ in objects)]
-    assert loaded["connections"].tolist() == [len({host for _, host, *_ in objects})] == [5]
+    # One for each host, and one for the fonts.
+    assert loaded["connections"].tolist() == [len({host for _, host, *_ in objects}) + 1] == [6]
 
 
 @pytest.mark.parametrize(("which", "scale"), [("desktop", 1.0), ("mobile", 0.3)])

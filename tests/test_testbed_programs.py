@@ -262,12 +262,19 @@ def test_a_page_names_its_objects_and_has_the_size_of_its_first() -> None:
 
 def test_a_header_over_tls_is_filled_up_to_about_its_size() -> None:
     for size in (200, 500):
-        found = _fields("/1", "text/css", 12_345, size)
+        found = _fields("/1", "text/css", 12_345, size, "2")
         # A status line, and for each field its name, its value and four bytes.
         assert 19 + sum(len(name) + len(value) + 4 for name, value in found) == size
         assert found[0] == ("content-type", "text/css") and found[1] == ("content-length", "12345")
         assert found[-1][1].startswith("/1X")
-    assert _fields("/1", "text/css", 1, 10)[-1] == ("x-fill", "/1")
+    assert _fields("/1", "text/css", 1, 10, "2")[-1] == ("x-fill", "/1")
+
+
+def test_an_answer_over_http3_announces_it_and_is_no_longer_for_that() -> None:
+    two, three = (_fields("/1", "text/css", 12_345, 500, http) for http in ("2", "3"))
+    assert ("alt-svc", 'h3=":443"; ma=86400') in three and "alt-svc" not in dict(two)
+    size, same = (sum(len(name) + len(value) + 4 for name, value in found) for found in (two, three))
+    assert size == same
 
 
 def test_what_a_server_does_not_have_is_not_found() -> None:

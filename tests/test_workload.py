@@ -139,7 +139,8 @@ def test_captures_on_either_side_of_a_full_queue_tell_the_same(sojourn, tmp_path
         rows.append(table.select("opener", "opener_port", "start_ns", "b_initial_window"))
     means = {at: dict(some.iter_rows()) for at, some in waited.items()}
     assert means["clients"][True] == pytest.approx(means["servers"][True], rel=0.1, abs=1)
-    assert means["servers"][False] == pytest.approx(means["clients"][False], rel=0.1, abs=3)
+    # They are none: one in twelve of packmime's is taken for 5 ms or more, up to 165.
+    assert means["servers"][False] == pytest.approx(means["clients"][False], rel=0.1, abs=5)
     both = rows[0].join(rows[1], on=("opener", "opener_port"))
     assert (
         both["b_initial_window"].unique().to_list()

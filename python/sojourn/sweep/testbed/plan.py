@@ -111,7 +111,9 @@ def notes(point: Point) -> list[str]:
             "connections are this kernel's own TCP, whatever `stack` says; "
             'simulate with stack = "linux" to compare'
         )
-    if any(entry.get("kind") == "page" and (entry["http"], entry["server"]) == ("3", "rfc") for entry in entries):
+    if any(
+        entry.get("kind") == "page" and (entry["http"], entry["server"]) == ("3", "rfc") for entry in entries
+    ):
         found.append(
             "HTTP/3 is quinn's, which sends streams in turn and has no HyStart; "
             'simulate with server = "quinn" and hystart = "none" to compare'
