@@ -259,8 +259,9 @@ COUNTS: dict[tuple[str, str, str], dict[str, Any]] = {
         "name": "other", "direction": "up", "count": 2, "height": 180, "fps": 15.0, "max-rate": "200kbit",
         "audio": "64kbit", "start-rate": "900kbit", "rtt": "90ms", "start-within": "0s"},
     ("page", "Users page", "users.0"): {
-        "name": "other", "count": 2, "http": '"1.1"', "server": ("quinn", ("{}.http", '"3"'), ("{}.scale", "0.5")),
-        "page": "mobile", "hosts": 2, "scale": 0.1, "request": "900B", "response-header": "900B",
+        "name": "other", "count": 2, "http": '"1.1"', "page": "mobile",
+        "server": ("quinn", ("{}.http", '"3"'), ("{}.scale", "0.5")),
+        "hosts": 2, "scale": 0.1, "request": "900B", "response-header": "900B",
         "certificate": "9kB", "pause": "1s", "rtt": "90ms", "patience": "200ms", "start-within": "0s",
         "transport": "reno"},
     ("voice", "Users voice", "users.0"): {
