@@ -4,6 +4,8 @@
 //! it is. A connection that began while a queue stood has short packets that waited, one that never met the queue empty
 //! has long ones: of several, the one is believed that agrees best with the spacing of long packets. Yet no long packet
 //! is ever quicker than the link: where one exceeds by less what round trips leave for the path, there is no such link.
+//! A connection whose round trips are not seen, as where one direction alone is captured, tells nothing by itself: of
+//! many whose packets all waited, the one or other has a long packet that waited as much longer by chance.
 
 use crate::delay::bounds::Bounds;
 use crate::delay::first_look::Looked;
@@ -100,18 +102,18 @@ fn expected(log: &Log, i: usize, track: &Track, leasts: &Leasts) -> Leasts {
 }
 
 /// What one of several connections tells that agrees with the spacing, unless one of them denies it; `floor` is what
-/// round trips leave for the path of each.
+/// round trips leave for the path of each, if there are any.
 fn of_one(leasts: &[Leasts], spacing: f64, floor: impl Fn(usize) -> f64) -> Option<Transmission> {
-    let off = |leasts: &Leasts| {
+    let floors: Vec<f64> = (0..leasts.len()).map(floor).collect();
+    let off = |(leasts, floor): (&Leasts, &f64)| {
         let ((_, _, short), (_, _, long)) = leasts.short.zip(leasts.long)?;
         let (longer, expected) = (leasts.longer()?, spacing * f64::from(long - short) / f64::from(long));
         let off = libm::fabs(longer - expected);
         let found = Transmission { short, ns_per_byte: longer / f64::from(long - short) };
-        (longer > LEAST && off <= tolerance(expected)).then_some((off, found))
+        (floor.is_finite() && longer > LEAST && off <= tolerance(expected)).then_some((off, found))
     };
-    let (_, found) = leasts.iter().filter_map(off).min_by(|a, b| a.0.total_cmp(&b.0))?;
+    let (_, found) = leasts.iter().zip(&floors).filter_map(off).min_by(|a, b| a.0.total_cmp(&b.0))?;
     // Where a short packet was quicker than what they leave, the shortest round trip is no shortest by as much.
-    let floors: Vec<f64> = (0..leasts.len()).map(floor).collect();
     let beyond = |(leasts, floor): (&Leasts, &f64)| leasts.short.map_or(0.0, |(short, ..)| floor - short);
     let beyond = leasts.iter().zip(&floors).map(beyond).fold(0.0, f64::max);
     let denied = |(leasts, floor): (&Leasts, &f64)| {
@@ -151,6 +153,10 @@ mod tests {
         // A link that is shared lets no long packet pass sooner.
         assert_eq!(of(&[[0.0, 1.4, 0.0], [12.0, 0.4, 0.2]]), None);
         close(of(&[[0.0, 1.4, 0.0], [12.0, 0.4, f64::NEG_INFINITY]]), 1.4);
+        // One direction is seen: what two of them show, long packets that waited 1.4 ms longer show as well.
+        let waited = [[12.0, 12.0, f64::NEG_INFINITY], [7.0, 8.4, f64::NEG_INFINITY], [9.0, 10.5, f64::NEG_INFINITY]];
+        assert_eq!(of(&waited), None);
+        close(of(&[waited[0], waited[1], [0.0, 1.5, 0.0]]), 1.5);
         // The shortest round trip was that of a long packet: it leaves more than a short one took.
         close(of(&[[0.0, 1.4, 1.4], [12.0, 1.4, 1.3]]), 1.4);
     }
