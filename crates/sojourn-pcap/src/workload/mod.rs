@@ -17,7 +17,6 @@ mod connection;
 mod extractor;
 mod first_flight;
 mod header;
-mod queue;
 #[cfg(test)]
 mod tests;
 mod turns;

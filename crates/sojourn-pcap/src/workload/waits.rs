@@ -2,10 +2,8 @@
 //!
 //! A queue that is first in, first out keeps packets in order. Where packets are seen as they come, one waited no less
 //! than the one before it still had to wait at that time; where they are seen as they leave, no less than the one
-//! behind it had waited by then.
+//! behind it had waited by then. If the queue cannot have emptied between the two, it is taken to have changed evenly.
 
-use super::queue::{self, Told, Way};
-use super::way::Answer;
 use crate::Meter;
 use crate::decode::Address;
 use crate::delay::host::Transmission;
@@ -18,13 +16,14 @@ const MOST: usize = 1 << 24;
 /// Ethernet, IPv4 and TCP with timestamps.
 const HEADERS: u32 = 66;
 
+/// When packets were seen, and what they waited, ns.
+type Told = Vec<(i64, i64)>;
+
 /// By far host and whether packets went to it.
 #[derive(Default)]
 pub(super) struct Waits {
     meter: Meter,
     told: BTreeMap<(Address, bool), Told>,
-    /// Those that may lack something: their queue was never seen empty.
-    lacking: BTreeMap<(Address, bool), Told>,
     own: BTreeMap<Address, [Transmission; 2]>,
     kept: usize,
 }
@@ -60,9 +59,7 @@ impl Waits {
         while finalized.fill(&mut samples, 1 << 16) {
             for sample in samples.iter().take(MOST.saturating_sub(self.kept)) {
                 let (host, _, _) = finalized.flow(sample.flow, sample.toward);
-                let lacks = finalized.missing(sample.flow, sample.toward) > 0.0;
-                let told = if lacks { &mut self.lacking } else { &mut self.told };
-                let told = told.entry((host, sample.toward)).or_default();
+                let told = self.told.entry((host, sample.toward)).or_default();
                 told.push((sample.time_ns, sample.delay_ns.max(0.0) as i64));
                 self.kept += 1;
             }
@@ -72,21 +69,8 @@ impl Waits {
     /// All that the frames so far tell.
     pub(super) fn settle(&mut self) {
         self.take();
-        self.own = self.told.keys().chain(self.lacking.keys()).map(|(host, _)| (*host, Default::default())).collect();
-        self.own.extend(self.meter.hosts().all.iter().map(|host| (host.address, host.transmission)));
-        for to in [false, true] {
-            let way = usize::from(to);
-            let of = |of: &mut BTreeMap<(Address, bool), Told>, host| of.remove(&(host, to)).unwrap_or_default();
-            let mut ways: Vec<Way> = Vec::new();
-            for (host, own) in &mut self.own {
-                let [known, lacking] = [of(&mut self.told, *host), of(&mut self.lacking, *host)];
-                ways.push(Way { known, lacking, own: &mut own[way] });
-            }
-            queue::settle(&mut ways, to);
-            let told: Vec<Told> = ways.into_iter().map(Way::told).collect();
-            let hosts = self.own.keys().map(|host| (*host, to));
-            self.told.extend(hosts.zip(told).filter(|(_, told)| !told.is_empty()));
-        }
+        self.told.values_mut().for_each(|told| told.sort_unstable());
+        self.own = self.meter.hosts().all.iter().map(|host| (host.address, host.transmission)).collect();
     }
 
     pub(super) fn of(&self, host: Address) -> Host<'_> {
@@ -96,13 +80,6 @@ impl Waits {
 }
 
 impl Host<'_> {
-    /// The base round trip, of the quickest answer of the host: what its packets are known to have waited, or to be
-    /// long, is no part of it.
-    pub(super) fn round(&self, answer: &Answer) -> i64 {
-        let ((sent, request), (came, payload)) = (answer.sent, answer.came);
-        self.went(came, payload).saturating_sub(self.came(sent, request)).clamp(0, answer.took())
-    }
-
     /// True if something is known of packets from it, then nearly all is, and of those to it that were seen by then.
     pub(super) fn is_known(&self, at: i64) -> bool {
         !self.from.is_empty() && self.to.first().is_some_and(|(first, _)| *first <= at)
@@ -125,30 +102,29 @@ fn transmission(own: Transmission, payload: u32) -> i64 {
 
 /// What a packet seen `at` waited; `ahead`: it was seen before it waited.
 fn waited(told: &[(i64, i64)], at: i64, ahead: bool) -> i64 {
-    queue::between(told, at, ahead).unwrap_or_else(|| {
-        let next = told.partition_point(|(time, _)| *time < at);
-        match if ahead { next.checked_sub(1).and_then(|last| told.get(last)) } else { told.get(next) } {
-            Some(&(time, wait)) => wait.saturating_sub(at.saturating_sub(time).saturating_abs()).max(0),
-            None => 0,
+    let next = told.partition_point(|(time, _)| *time < at);
+    let (before, after) = (next.checked_sub(1).and_then(|last| told.get(last)), told.get(next));
+    if let Some(&(time, wait)) = after
+        && time == at
+    {
+        return wait;
+    }
+    if let (Some(&(first, one)), Some(&(second, other))) = (before, after) {
+        let apart = second.saturating_sub(first);
+        if apart < if ahead { one } else { other } {
+            let share = at.saturating_sub(first) as f64 / apart as f64;
+            return one + ((other - one) as f64 * share) as i64;
         }
-    })
+    }
+    match if ahead { before } else { after } {
+        Some(&(time, wait)) => wait.saturating_sub(at.saturating_sub(time).saturating_abs()).max(0),
+        None => 0,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_waited_is_no_part_of_the_round_trip() {
-        let link = |ns_per_byte| Transmission { short: 66, ns_per_byte };
-        let host = Host { from: &[(100, 40)], to: &[(100, 30)], own: [link(0.1), link(0.0)] };
-        let answer = |sent, came, payload| Answer { sent: (sent, 0), came: (came, payload) };
-        assert_eq!(Host::default().round(&answer(0, 160, 0)), 160);
-        assert_eq!(host.round(&answer(100, 170, 0)), 40, "sent at 100, it came when 30 had passed");
-        assert_eq!(host.round(&answer(100, 250, 100)), 110, "it is long");
-        assert_eq!(host.round(&answer(0, 100, 0)), 60, "it had waited by 100");
-        assert_eq!(host.round(&answer(100, 120, 0)), 0);
-    }
 
     #[test]
     fn between_two_packets_a_queue_changed_evenly_unless_it_may_have_emptied() {
