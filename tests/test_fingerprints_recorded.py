@@ -1,7 +1,8 @@
 """All that a replay of recorded connections gives, to the last byte, for recordings written by hand.
 
 They have what no capture of the tests has: connections that both ends go on with as they like, datagrams of
-both sides, waits of every kind, ends that close before the other, and distances and windows of their own.
+both sides, waits of every kind, ends that close before the other or go on, and distances and windows of
+their own.
 Written anew:
 
     python tests/test_fingerprints_recorded.py
@@ -59,6 +60,10 @@ RECORDINGS: dict[str, list[str]] = {
         f"c s {100 * MS} {80 * MS} b300+{100 * MS} a40000+0 b10+{700 * MS} b20000+0",
         f"c c {150 * MS} - a100+{1000 * MS} a70000+0",
         f"c s {150 * MS} {120 * MS} b100+{400 * MS} b30000+{20 * MS}",
+    ],
+    "more to send": [
+        f"s cb 0 {20 * MS} a300+0 b5000+{30 * MS}",
+        f"c sab {200 * MS} {80 * MS} a9000+0 b700+{50 * MS} b300+{400 * MS}",
     ],
     "datagrams": [
         f"u c 0 - a172+{5 * MS} " + " ".join(f"a172+{20 * MS} b800+{3 * MS}" for _ in range(60)),

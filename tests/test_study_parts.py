@@ -231,6 +231,13 @@ def test_a_workload_s_text_has_a_line_for_each_connection_in_order_of_time(tmp_p
     pl.concat([plain, pl.DataFrame(more, schema=WINDOWS, orient="row")], how="horizontal").write_parquet(
         tmp_path / "x"
     )
+    # Ends in whose turn the captures ended stand beside the side that opens.
+    goes_on = {"a_goes_on": [False, True, True, False], "b_goes_on": [True, False, True, False]}
+    plain.with_columns(**{end: pl.Series(said) for end, said in goes_on.items()}).write_parquet(
+        tmp_path / "y"
+    )
+    ends = [line.split(" ")[1] for line in recorded.text_of(tmp_path / "y").splitlines()[1:]]
+    assert ends == ["sa", "sab", "cb"]
     # The window is that of the end that sends more: of b where both send as much; none where it is not known.
     assert [line.split(" ")[3] for line in recorded.text_of(tmp_path / "x").splitlines()[1:]] == [
         "-/4",

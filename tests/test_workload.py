@@ -124,6 +124,40 @@ def test_a_run_comes_back_from_its_own_capture(sojourn, tmp_path, load):
     assert again == pytest.approx(lost, rel=0.1, abs=0.002)
 
 
+def control(run: dict) -> list[int]:
+    """Return how many packets that open or close connections came to each link."""
+    log = pl.DataFrame(run["packets"]).filter(pl.col("kind") == _core.packet_kinds().index("control"))
+    return [log.filter(link=link).height for link in (0, 1)]
+
+
+def test_ends_close_when_all_turns_are_done(sojourn, tmp_path):
+    """Clients close when they have the answer, and not with their requests: that takes packets of its own."""
+    study, replay = tmp_path / "lab.toml", tmp_path / "replay.toml"
+    study.write_text(PATH + LOADS["sessions"].replace("count = 9", "count = 2"))
+    sojourn("export", study, "lab.pcapng")
+    sojourn("workload", "lab.pcapng", "-o", "lab.parquet")
+    replay.write_text(PATH + REPLAY)
+    runs = [_core.run(Study.load(file).points[0].text, log=True) for file in (study, replay)]
+    assert control(runs[1]) == pytest.approx(control(runs[0]), rel=0.05)
+
+
+@pytest.mark.parametrize("at", ["clients", "servers"])
+def test_who_was_sending_when_the_capture_ended_sends_for_as_long(sojourn, tmp_path, at):
+    study, replay = tmp_path / "lab.toml", tmp_path / "replay.toml"
+    study.write_text(PATH + LOADS["bulk"])
+    sojourn("export", study, "lab.pcapng", "--at", at, "--set", "duration=10s")
+    sojourn("workload", "lab.pcapng", "-o", "lab.parquet")
+    found = pl.read_parquet(tmp_path / "lab.parquet")
+    assert found["cut"].all() and (found["a_goes_on"] | found["b_goes_on"]).all()
+    # Over a link twice as fast all are done with what was seen after half the time, and over it until then.
+    fast = PATH.replace("8Mbit", "16Mbit").replace("40s", "20s")
+    replay.write_text(fast + REPLAY + "[record]\nseries = true\n")
+    series = ran(replay)["links"]["down"]["series"]
+    busy = [(at * series["bin_s"], share) for at, share in enumerate(series["utilisation"])]
+    assert fmean(share for at, share in busy if 7 <= at < 9.5) > 0.9
+    assert all(share == 0 for at, share in busy if at > 10.5)
+
+
 @pytest.mark.parametrize("load", ["sessions", "packmime"])
 def test_captures_on_either_side_of_a_full_queue_tell_the_same(sojourn, tmp_path, load):
     """The queue stands and loses: starts and waits are exact of the end beside a capture, and tell others."""

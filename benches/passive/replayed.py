@@ -2,11 +2,12 @@
 
 python -m benches.passive.replayed [CASE …] [--seconds 40] [--runs 5] [--json]
 
-Each case is captured at its servers and at its clients, and what `sojourn workload` takes from either is
-replayed over the same path. A run differs from the same a moment later, too: both are run over so many links
-and round trips, 0.1 % apart, means are compared, and how far single runs of the case lie apart (s.d. in % of
-the mean) stands beside. Sizes are exact if each connection that ended in the run has its bytes in the
-workload. `losses` has both captures of the first run, and is held against what the engine's queue counted.
+Each case is run over so many links and round trips, 0.1 % apart, as a run differs from the same a moment
+later, too. Each run is captured at its servers and at its clients, and what `sojourn workload` takes from
+either is replayed over the path of that run. Means are compared, and how far single runs and replays lie
+apart (s.d. in % of the mean) stands beside. Sizes are exact if each connection that ended in a run has its
+bytes in its workload. `losses` has both captures of the first run, and is held against what the engine's
+queue counted.
 """
 
 import argparse
@@ -71,21 +72,22 @@ up   = {{ rate = "2Mbit", queue = {{ kind = "fifo", limit = "64pkt" }} }}
 """
 
 
-def runs(study: Path, count: int) -> list[dict[str, Any]]:
-    """Run a study over so many links and round trips, the first of which are its own."""
-    done = []
-    for step in range(count):
-        off = (-1) ** step * ((step + 1) // 2)
-        moved = [("path.down.rate", f"{8000 + 8 * off}kbit"), ("path.rtt", f"{50_000 + 50 * off}us")]
-        [point] = Study.load(study, [("record.flows", "true"), *moved]).points
-        ran = _core.run(point.text)
-        done.append({**json.loads(ran["summary"]), "table": pl.DataFrame(ran["flows"])})
-    return done
+def moved(step: int) -> list[tuple[str, str]]:
+    """Return the link and the round trip of a run, the first of which are the case's own."""
+    off = (-1) ** step * ((step + 1) // 2)
+    return [("path.down.rate", f"{8000 + 8 * off}kbit"), ("path.rtt", f"{50_000 + 50 * off}us")]
 
 
-def numbers(run: dict[str, Any], link: str) -> dict[str, float]:
+def run(study: Path, step: int) -> dict[str, Any]:
+    """Run a study over the path of a run."""
+    [point] = Study.load(study, [("record.flows", "true"), *moved(step)]).points
+    ran = _core.run(point.text)
+    return {**json.loads(ran["summary"]), "table": pl.DataFrame(ran["flows"])}
+
+
+def numbers(ran: dict[str, Any], link: str) -> dict[str, float]:
     """Return delay, loss and what a link carried (of users the engine adds up no goodput)."""
-    found = run["links"][link]
+    found = ran["links"][link]
     return {
         "delay_ms": found["queue_delay_ms"]["mean"],
         "loss": found["loss"],
@@ -93,23 +95,33 @@ def numbers(run: dict[str, Any], link: str) -> dict[str, float]:
     }
 
 
+def replay(
+    study: Path, side: str, step: int, ran: dict[str, Any], seconds: int
+) -> tuple[dict[str, Any], bool]:
+    """Replay what a side captures of a run. Returns it, and whether all that ended has its size."""
+    capture, workload = (
+        study.with_name(f"{study.stem}-{side}-{step}.{end}") for end in ("pcapng", "parquet")
+    )
+    sets = [word for key, value in moved(step) for word in ("--set", f"{key}={value}")]
+    sojourn("export", str(study), str(capture), "--at", side, *sets)
+    sojourn("workload", str(capture), "-o", str(workload))
+    sizes = pl.read_parquet(workload).filter("tcp").select(pl.max_horizontal("a_bytes", "b_bytes"))
+    ended = Counter(ran["table"].filter(pl.col("end_ns") >= 0)["bytes"].to_list())
+    again = workload.with_suffix(".toml")
+    source = f'{{ kind = "recorded", file = "{workload.name}" }}'
+    again.write_text(path(CASES[study.stem][0], seconds) + _flows(source, "down"))
+    return run(again, step), not ended - Counter(sizes.to_series().to_list())
+
+
 def beside(study: Path, seconds: int, count: int) -> Iterator[dict[str, Any]]:
-    """Capture a study at either side, replay both, and compare: a row for each side, link and number."""
-    one = runs(study, count)
-    ended = Counter(one[0]["table"].filter(pl.col("end_ns") >= 0)["bytes"].to_list())
-    packets, _ = CASES[study.stem]
+    """Run a study, replay what either side captures, and compare: a row for each side, link and number."""
+    one = [run(study, step) for step in range(count)]
     for side in SIDES:
-        capture, workload = (study.with_name(f"{study.stem}-{side}.{end}") for end in ("pcapng", "parquet"))
-        sojourn("export", str(study), str(capture), "--at", side)
-        sojourn("workload", str(capture), "-o", str(workload))
-        sizes = pl.read_parquet(workload).filter("tcp").select(pl.max_horizontal("a_bytes", "b_bytes"))
-        replay = study.with_name(f"{study.stem}-{side}.toml")
-        source = f'{{ kind = "recorded", file = "{workload.name}" }}'
-        replay.write_text(path(packets, seconds) + _flows(source, "down"))
-        again = runs(replay, count)
+        replays = [replay(study, side, step, ran, seconds) for step, ran in enumerate(one)]
         for link in ("down", "up"):
             for name, small in TOO_SMALL.items():
-                first, second = ([numbers(run, link)[name] for run in some] for some in (one, again))
+                first = [numbers(ran, link)[name] for ran in one]
+                second = [numbers(ran, link)[name] for ran, _ in replays]
                 mean, replayed = fmean(first), fmean(second)
                 if (name == "carried_bps" and link == "up") or (
                     link == "up" and max(mean, replayed) <= small
@@ -117,19 +129,18 @@ def beside(study: Path, seconds: int, count: int) -> Iterator[dict[str, Any]]:
                     continue
                 yield {
                     "case": study.stem, "at": side, "link": link, "number": name,
-                    "run": mean, "replay": replayed,
-                    "sizes": not ended - Counter(sizes.to_series().to_list()),
+                    "run": mean, "replay": replayed, "sizes": all(exact for _, exact in replays),
                     "spread": stdev(first) / mean if count > 1 and mean else None,
                     "spread_replay": stdev(second) / replayed if count > 1 and replayed else None,
                     "held": abs(replayed - mean) <= max(BOUND * mean, small),
                 }  # fmt: skip
 
 
-def lost(study: Path, run: dict[str, Any]) -> dict[str, Any]:
+def lost(study: Path, ran: dict[str, Any]) -> dict[str, Any]:
     """Compare the captures of both sides, and what was lost between them with what the queue counted."""
-    captures = [str(study.with_name(f"{study.stem}-{side}.pcapng")) for side in SIDES]
+    captures = [str(study.with_name(f"{study.stem}-{side}-0.pcapng")) for side in SIDES]
     found = json.loads(sojourn("losses", *captures, "--json"))
-    return {"case": study.stem, "run": run["links"]["down"]["loss"], "losses": found["loss"],
+    return {"case": study.stem, "run": ran["links"]["down"]["loss"], "losses": found["loss"],
             "ingress_pkts": found["ingress_pkts"], "lost_pkts": found["lost_pkts"]}  # fmt: skip
 
 
@@ -150,7 +161,7 @@ def main() -> None:
             study.write_text(path(CASES[case][0], given.seconds) + CASES[case][1])
             for row in beside(study, given.seconds, given.runs):
                 print(json.dumps(row) if given.json else shown(row), flush=True)
-            found = lost(study, runs(study, 1)[0])
+            found = lost(study, run(study, 0))
             print(json.dumps(found) if given.json else found, flush=True)
 
 

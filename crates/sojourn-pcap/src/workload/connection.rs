@@ -15,6 +15,8 @@ const STILL_NS: i64 = 1_000_000_000;
 pub(super) const NEAR_NS: i64 = 1_000_000;
 /// No timer expires sooner: the least of Linux's; others wait longer.
 const LEAST_TIMEOUT_NS: i64 = 200_000_000;
+/// No timer of TCP need wait for longer (RFC 6298): who is silent for so long does not wait to send again.
+const LONGEST_TIMEOUT_NS: i64 = 60_000_000_000;
 /// What an end waited is unknown: what it sent was lost.
 pub(super) const LOST: u64 = u64::MAX;
 /// Longest that an answer is held back for data to go with it.
@@ -205,6 +207,16 @@ impl Connection {
         self.new_data(by, &before, new, now, more);
     }
 
+    /// True if end `by` had more to send when the capture ended at `last`: its last turn is of full segments up to its
+    /// last, and neither end closed. `full` is the size of segments that it fills.
+    pub(super) fn goes_on(&self, by: usize, full: u32, last: i64) -> bool {
+        let way = &self.ways[by];
+        let in_turn = self.concurrent || self.turns.last().is_some_and(|turn| usize::from(turn.by) == by);
+        let closed = way.fin || self.ways.iter().any(|way| way.reset);
+        let silent = last.saturating_sub(way.sent_at) > LONGEST_TIMEOUT_NS;
+        in_turn && !closed && !silent && is_full(way.last, full)
+    }
+
     /// The turns with the time that each end waited before its own; `round` is the base round trip between the capture
     /// and each end, `waits` what its packets and those to it waited, `full` the size of segments that it fills.
     pub(super) fn waited(&self, round: [i64; 2], waits: [Host<'_>; 2], full: [u32; 2]) -> Vec<Turn> {
@@ -239,7 +251,7 @@ impl Connection {
             let wait = wait.unwrap_or(0);
             // Turns of a concurrent connection that only the other end's turns had parted. Who is far may not have
             // been quiet: queues took longer, or a timer had to expire.
-            let cut = !near && raw.last > 0 && full[end] > 0 && raw.last.is_multiple_of(full[end]);
+            let cut = !near && is_full(raw.last, full[end]);
             let one = cut || wait <= QUIET_NS && (self.concurrent || !near);
             let earlier = match self.concurrent {
                 true => found.iter_mut().rev().find(|earlier| earlier.accepted == raw.by),
@@ -252,6 +264,11 @@ impl Connection {
         }
         found
     }
+}
+
+/// A segment of so much payload is full: its end had more to send.
+fn is_full(payload: u32, full: u32) -> bool {
+    payload > 0 && full > 0 && payload.is_multiple_of(full)
 }
 
 /// The shortest answers of both ends together, ns; what clocks that jump make of it is no less.

@@ -255,8 +255,9 @@ impl Extractor {
         let first = began.iter().fold(first, |first, began| first.min(*began));
         let since = |at: i64| at.saturating_sub(first).max(0) as u64;
         let rows = self.entries.iter().zip(&began).zip(&ends);
-        let mut connections: Vec<Recorded> =
-            rows.map(|((entry, began), ends)| recorded(entry, since(*began), ends, client_opens(entry))).collect();
+        let mut connections: Vec<Recorded> = rows
+            .map(|((entry, began), ends)| recorded(entry, since(*began), last, ends, client_opens(entry)))
+            .collect();
         let mut windows = InitialWindows::default();
         for (entry, row) in self.entries.iter().zip(&connections) {
             let Kept::Tcp(connection) = &entry.kept else { continue };
@@ -302,7 +303,8 @@ impl Ends<'_> {
     }
 }
 
-fn recorded(entry: &Entry, start_ns: u64, ends: &Ends<'_>, client_opens: bool) -> Recorded {
+/// The row of an entry; the capture ends at `last`.
+fn recorded(entry: &Entry, start_ns: u64, last: i64, ends: &Ends<'_>, client_opens: bool) -> Recorded {
     let since = |at: i64, start: i64| at.saturating_sub(start).max(0) as u64;
     let mut found = Recorded {
         tcp: true,
@@ -333,6 +335,7 @@ fn recorded(entry: &Entry, start_ns: u64, ends: &Ends<'_>, client_opens: bool) -
             found.mss = [ways[0].mss, ways[1].mss];
             found.window = [ways[0], ways[1]].map(|way| way.seen.then_some(way.window));
             found.turns = connection.waited(ends.parts.map(|part| part.unwrap_or(0)), ends.waits, ends.full);
+            found.goes_on = [0, 1].map(|end| connection.goes_on(end, ends.full[end], last));
             // Of an end that was not seen the FIN was acknowledged as one more byte.
             for (end, way) in ways.iter().enumerate() {
                 if !way.seen

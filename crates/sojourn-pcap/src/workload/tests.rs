@@ -1,7 +1,7 @@
 //! Conversations written packet by packet, and what comes of them.
 
 use super::*;
-use crate::decode::tcp::{ACK, FIN, SYN};
+use crate::decode::tcp::{ACK, FIN, RST, SYN};
 use crate::read::Frame;
 use crate::write::{Datagram, End, Header};
 use proptest::prelude::*;
@@ -245,6 +245,26 @@ fn a_connection_that_began_before_and_goes_on_after() {
     let [page] = &taken(&frames(&PAGE[3..9])).connections[..] else { panic!("one connection") };
     assert!(page.began_before && page.cut);
     assert_eq!(page.bytes, [150, 2000]);
+}
+
+#[test]
+fn who_had_more_to_send_when_the_capture_ended_goes_on() {
+    let goes_on = |lines: &[Line]| taken(&frames(lines)).connections[0].goes_on;
+    assert_eq!(goes_on(&PAGE[..7]), [false, true], "two full segments, and no end");
+    assert_eq!(goes_on(&PAGE[..9]), [false; 2], "they were the whole answer");
+    assert_eq!(goes_on(PAGE), [false; 2]);
+    let last = |by_opener, flags, payload, at| (at, by_opener, flags, 3000, 110, payload);
+    for (line, more) in [
+        (last(false, ACK, 1000, 200), true),
+        (last(false, ACK, 999, 200), false),
+        (last(false, ACK | FIN, 1000, 200), false),
+        (last(false, RST, 0, 200), false),
+        // Somebody else is seen until then: no timer waits for longer.
+        ((59_000, true, ACK, 110, 3000, 0), true),
+        ((61_000, true, ACK, 110, 3000, 0), false),
+    ] {
+        assert_eq!(goes_on(&[&PAGE[..7], &[line]].concat()), [false, more], "{line:?}");
+    }
 }
 
 #[test]

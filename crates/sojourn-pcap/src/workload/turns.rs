@@ -33,6 +33,8 @@ pub struct Recorded {
     pub began_before: bool,
     /// Neither both FINs nor an RST were seen: it goes on after the capture.
     pub cut: bool,
+    /// By end: the capture ended in its last turn, so that it had more to send.
+    pub goes_on: [bool; 2],
     /// Packets of the opener, and of the other end, were seen.
     pub seen: [bool; 2],
     /// Round-trip time without queues, if anything was answered.

@@ -3,13 +3,14 @@
 //! Source: the traffic generator of Tmix (M. Weigle et al., CCR 36(3), 2006): an end begins its turn when it has all
 //! that came before and has waited as it did in the capture; the ends of a concurrent connection go on independently,
 //! each when its last turn was acknowledged. When all turns are done both close. What reacted to the network (windows,
-//! losses, times) is left to this engine's TCP; datagrams are sent at their recorded times.
+//! losses, times) is left to this engine's TCP; datagrams are sent at their recorded times. An end in whose turn the
+//! recording ended had more to send: however fast its turn goes here, it goes on for as long as it was seen.
 //!
 //! `scale` changes the number of connections and flows, not their sizes: the i-th of them (from 0, in order of their
 //! starts) appears ⌊(i + 1)·scale + u⌋ − ⌊i·scale + u⌋ times, u drawn once from the source's own stream, so that the
 //! total is exact to one and busy times stay busy. The first appearance is at the recorded time; those beyond it begin
 //! at a time drawn uniformly from the recording. Differences from Tmix: a connection that began before the capture, or
-//! goes on after it, is opened and closed like any other, with the bytes that were seen.
+//! goes on after it while nothing is sent, is opened and closed like any other, with the bytes that were seen.
 
 mod recording;
 
@@ -28,6 +29,8 @@ use std::sync::Arc;
 const HEADERS: u32 = 28;
 /// The token of the next start.
 const NEXT: u64 = u64::MAX;
+/// In the token of the time up to which a connection was seen, beside its flow.
+const OVER: u64 = 1 << 63;
 
 /// A replay.
 pub struct Recorded {
@@ -108,6 +111,10 @@ impl Recorded {
             }
             let id = network.connect(group, self.opener(connection), self.number, true);
             playing.id = Some(id);
+            if connection.goes_on != [false; 2] {
+                let left = recording.length - connection.start;
+                network.wake_at(network.now() + left, self.number, OVER | u64::from(id.flow()));
+            }
             // Who waits, waits from the end of the handshake.
             let handshake = connection.rtt.unwrap_or(Span::ZERO);
             for accepted in [false, true] {
@@ -153,13 +160,18 @@ impl Recorded {
         };
         let Some(turn) = due(connection, playing, accepted) else { return };
         playing.waiting[side] = false;
-        playing.written[side] += u64::from(turn.bytes);
         advance(connection, playing, accepted);
-        network.write(id, end, u64::from(turn.bytes));
-        if !rest(connection, playing, accepted) {
-            playing.closed[side] = true;
-            network.close(id, end);
-            self.forget(flow);
+        let goes_on = connection.goes_on[side] && !rest(connection, playing, accepted);
+        let bytes = if goes_on { u64::MAX } else { u64::from(turn.bytes) };
+        playing.written[side] = playing.written[side].saturating_add(bytes);
+        network.write(id, end, bytes);
+        self.heard(id, network);
+    }
+
+    /// So long was a connection seen, and its last turn goes on: it ends here.
+    fn cut_off(&mut self, flow: u32, network: &mut Network) {
+        if let Some(id) = self.open.remove(&flow).and_then(|playing| playing.id) {
+            network.cut_off(id);
         }
     }
 
@@ -242,6 +254,7 @@ impl Source for Recorded {
     fn on(&mut self, event: Event, network: &mut Network) {
         match event {
             Event::Start | Event::Wake(NEXT) => self.begin(network),
+            Event::Wake(token) if token & OVER != 0 => self.cut_off((token & !OVER) as u32, network),
             Event::Wake(token) => self.send((token / 2) as u32, token % 2 == 1, network),
             Event::Received { connection, .. } | Event::Sent { connection, .. } => self.heard(connection, network),
             Event::Datagram { .. } => {}

@@ -13,6 +13,8 @@ from sojourn.study.inputs.named import Files
 
 _WINDOWS = ("a_bytes", "b_bytes", "a_initial_window", "b_initial_window")
 """Workloads of before have no initial windows."""
+_GOES_ON = ("a_goes_on", "b_goes_on")
+"""Nor do they say who had more to send."""
 _COLUMNS = ("tcp", "client_opens", "concurrent", "start_ns", "rtt_ns", "length_ns", "turns")
 
 
@@ -29,7 +31,8 @@ def text_of(file: Path) -> str:
     try:
         there = pl.read_parquet_schema(file)
         windows = _WINDOWS if set(_WINDOWS) <= set(there) else ()
-        table = pl.read_parquet(file, columns=[*_COLUMNS, *windows])
+        goes_on = _GOES_ON if set(_GOES_ON) <= set(there) else ()
+        table = pl.read_parquet(file, columns=[*_COLUMNS, *windows, *goes_on])
     except (pl.exceptions.PolarsError, OSError):
         raise SojournError(f"{file} is no workload; expected a file that `sojourn workload` wrote") from None
     # The end that sends more.
@@ -50,7 +53,10 @@ def text_of(file: Path) -> str:
             .when(pl.col("concurrent"))
             .then(pl.lit("c"))
             .otherwise(pl.lit("s")),
-            pl.when(pl.col("client_opens")).then(pl.lit("c")).otherwise(pl.lit("s")),
+            pl.concat_str(
+                pl.when(pl.col("client_opens")).then(pl.lit("c")).otherwise(pl.lit("s")),
+                *(pl.when(pl.col(end)).then(pl.lit(end[0])).otherwise(pl.lit("")) for end in goes_on),
+            ),
             pl.col("start_ns").cast(pl.String),
             pl.concat_str(pl.col("rtt_ns").cast(pl.String).fill_null("-"), slash),
             pl.col("turns").list.eval(turn).list.join(" "),

@@ -1,7 +1,7 @@
 //! A recorded workload as text: a line for each connection or flow of datagrams.
 //!
-//! `KIND SIDE START RTT[/WINDOW] TURN…`: KIND is `s` (by turns), `c` (concurrent) or `u` (datagrams); SIDE is who
-//! opens, `c` (a client) or `s` (a server); START in ns from the beginning of the recording; RTT in ns, `-` if unknown;
+//! `KIND SIDE[ENDS] START RTT[/WINDOW] TURN…`: KIND is `s` (by turns), `c` (concurrent) or `u` (datagrams); SIDE is who
+//! opens, `c` (a client) or `s` (a server); ENDS are those in whose turn the recording ended, `a`, `b` or `ab`; START in ns from the beginning of the recording; RTT in ns, `-` if unknown;
 //! WINDOW the initial window of the end that sends more, in segments, if known; a TURN is `a` (the end that opens) or
 //! `b`, its bytes, `+`, and the ns waited before it. The first line is `length NS`.
 
@@ -37,6 +37,8 @@ pub struct Connection {
     pub manner: Manner,
     /// A client opens it.
     pub client_opens: bool,
+    /// By end: the recording ended in its last turn.
+    pub goes_on: [bool; 2],
     /// When.
     pub start: Span,
     /// Its round-trip time without queues.
@@ -99,9 +101,17 @@ fn connection(line: &str) -> Option<Connection> {
         "u" => Manner::Datagrams,
         _ => return None,
     };
-    let client_opens = match words.next()? {
+    let (side, ends) = words.next()?.split_at_checked(1)?;
+    let client_opens = match side {
         "c" => true,
         "s" => false,
+        _ => return None,
+    };
+    let goes_on = match ends {
+        "" => [false; 2],
+        "a" => [true, false],
+        "b" => [false, true],
+        "ab" => [true; 2],
         _ => return None,
     };
     let start = time(words.next()?)?;
@@ -117,7 +127,7 @@ fn connection(line: &str) -> Option<Connection> {
     let turns: Option<Vec<Turn>> = words.map(turn).collect();
     let turns = turns.filter(|turns| !turns.is_empty())?;
     let fits = manner != Manner::Datagrams || turns.iter().all(|turn| turn.bytes <= 65_507);
-    fits.then_some(Connection { manner, client_opens, start, rtt, initial_window, turns })
+    fits.then_some(Connection { manner, client_opens, goes_on, start, rtt, initial_window, turns })
 }
 
 fn turn(word: &str) -> Option<Turn> {
@@ -136,11 +146,12 @@ mod tests {
 
     #[test]
     fn lines_are_connections() {
-        let read = "length 5000\ns c 10 -/3 a1+0 b70000+20\nu s 11 30 a172+0\n".parse::<Recording>().unwrap();
+        let read = "length 5000\ns cb 10 -/3 a1+0 b70000+20\nu s 11 30 a172+0\n".parse::<Recording>().unwrap();
         assert_eq!((read.length, read.connections.len()), (Span(5000), 2));
         let [first, second] = &read.connections[..] else { panic!("two") };
         assert_eq!((first.manner, first.client_opens, first.rtt), (Manner::Turns, true, None));
         assert_eq!((first.initial_window, second.initial_window), (Some(3), None));
+        assert_eq!((first.goes_on, second.goes_on), ([false, true], [false; 2]));
         assert_eq!(first.turns[1], Turn { accepted: true, bytes: 70_000, wait: Span(20) });
         assert_eq!((second.manner, second.client_opens, second.rtt), (Manner::Datagrams, false, Some(Span(30))));
     }
@@ -151,6 +162,8 @@ mod tests {
             ("", "line 1"),
             ("length x", "line 1"),
             ("length 9\ns c 10 -", "line 2"),
+            ("length 9\ns cc 10 - a1+0", "line 2"),
+            ("length 9\ns \u{e9} 10 - a1+0", "line 2"),
             ("length 9\ns c 10 - a0+0", "line 2"),
             ("length 9\ns c 10 - é1+0", "line 2"),
             ("length 9\nu c 10 - a70000+0", "line 2"),

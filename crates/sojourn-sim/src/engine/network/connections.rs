@@ -3,7 +3,7 @@
 use super::Network;
 use crate::engine::connection::{Connection, ConnectionId, FlowTotals, delivered};
 use crate::engine::direction::End;
-use crate::stats::flow_record::FlowTable;
+use crate::stats::flow_record::{FlowRecord, FlowTable};
 use crate::stats::series::Subject;
 use sojourn_net::Time;
 use sojourn_net::tcp::{Endpoint, Role};
@@ -92,6 +92,14 @@ impl Network {
         }
     }
 
+    /// As [`Self::abort`], of a connection that is seen no longer and would go on: it is in the table.
+    pub fn cut_off(&mut self, id: ConnectionId) {
+        if self.get_mut(id).is_some() {
+            self.tell(id.slot as usize, None);
+            self.end(id.slot as usize);
+        }
+    }
+
     /// An end of a connection, if it still exists.
     pub fn endpoint(&self, id: ConnectionId, end: End) -> Option<&Endpoint> {
         let connection = self.connections.get(id.slot as usize)?;
@@ -103,13 +111,17 @@ impl Network {
         if !connection.closing || !connection.ends.iter().all(Endpoint::is_closed) {
             return;
         }
-        if let Some(record) = &mut self.flow_record {
-            let group = &self.groups[connection.group as usize];
-            let counts = group.routes.map(|(route, _)| self.bottleneck.of_flow(route, connection.flow));
-            let place = (slot as u32, connection.flow);
-            record.closed(place, Some(self.now), &connection.ends, group.config.mss, counts);
-        }
+        self.tell(slot, Some(self.now));
         self.end(slot);
+    }
+
+    /// Puts a connection into the table, if there is one.
+    fn tell(&mut self, slot: usize, ended: Option<Time>) {
+        let Some(record) = &mut self.flow_record else { return };
+        let connection = &self.connections[slot];
+        let group = &self.groups[connection.group as usize];
+        let counts = group.routes.map(|(route, _)| self.bottleneck.of_flow(route, connection.flow));
+        record.closed((slot as u32, connection.flow), ended, &connection.ends, group.config.mss, counts);
     }
 
     fn end(&mut self, slot: usize) {
@@ -132,13 +144,12 @@ impl Network {
 
     /// The table of connections, those that are still open last.
     pub(crate) fn take_flows(&mut self) -> Option<FlowTable> {
-        let mut record = self.flow_record.take()?;
-        for (slot, connection) in self.connections.iter().enumerate().filter(|(_, c)| c.flow != 0) {
-            let group = &self.groups[connection.group as usize];
-            let counts = group.routes.map(|(route, _)| self.bottleneck.of_flow(route, connection.flow));
-            record.closed((slot as u32, connection.flow), None, &connection.ends, group.config.mss, counts);
+        for slot in 0..self.connections.len() {
+            if self.connections[slot].flow != 0 {
+                self.tell(slot, None);
+            }
         }
-        Some(record.finish())
+        self.flow_record.take().map(FlowRecord::finish)
     }
 
     fn get_mut(&mut self, id: ConnectionId) -> Option<&mut Connection> {
