@@ -139,6 +139,15 @@ def test_findings_count_each_point_once_and_give_the_worst_to_who_has_no_score()
     assert load_of(Point("", {"workload": "none"}, 0)) == "idle"  # type: ignore[arg-type]
 
 
+def test_users_without_a_score_in_any_run_are_named() -> None:
+    found = findings(codel=[3.0])
+    assert found.unscored() == []
+    point, result = run("both", "pie", 0, 3.0)
+    point.document = {"users": [{"kind": kind} for kind in ("web", "page", "voice")]}
+    found.take([point], [result | {"voice": {"talks": {"mos": {"mean": 2.0}}}}], {("pie",): "pie"})
+    assert found.unscored() == ["page"]
+
+
 class Study:
     """Takes down which points a round asks for."""
 
@@ -259,6 +268,11 @@ def test_goals_are_judged_load_by_load() -> None:
     [goal] = own._goals()
     assert goal["value"] == "web.mos.mean" and list(goal["by_load"]) == ["idle", "both"]
     assert goal["by_load"]["both"]["mean"] == 4.05 and goal["by_load"]["idle"]["interval"] == [4.5, 4.5]
+    # A run in which nobody finished leaves in doubt what the others keep.
+    assert goal["by_load"]["idle"]["verdict"] == "yes"
+    runs = own.found.findings.runs["codel"]
+    runs[0] = runs[0]._replace(result={key: item for key, item in runs[0].result.items() if key != "web"})
+    assert own._goals()[0]["by_load"]["idle"]["verdict"] == "not certain"
 
 
 def test_neighbours_are_the_next_sizes_of_the_ladder_one_way_at_a_time() -> None:

@@ -185,6 +185,46 @@ def test_without_users_none_is_said_to_tell_choices_apart() -> None:
     assert ". It cannot be told from fifo by the goals; its queueing delay decides: 3 ms" in said
 
 
+def test_runs_in_which_nobody_finished_leave_in_doubt_what_the_others_keep() -> None:
+    document = {"repeat": "auto", "repeat-at-most": 12}
+    found = compare({"fifo": [voice(4.2), {}, voice(4.2)], "codel": [voice(4.2)] * 3}, document=document)
+    fifo, codel = (found.verdicts["", kind] for kind in ("fifo", "codel"))
+    assert (fifo.word, codel.word) == ("close", "yes")
+    assert fifo.weakest.more == "1 of 3 replications have no number, so a longer run may tell"
+    first = found.as_json()["verdicts"][0]["goals"][0]
+    assert (first["lacking"], first["settled_by"]) == (1, None)
+    assert (
+        "In 1 of 2 cells some replications have no number for “voice, the user talks, median MOS” and 3 "
+        "more; means there are of the others alone."
+    ) in found.sentences
+    assert "some runs have no number, or too few loads that had ended, which longer runs tell" in found.rounds
+    # A goal that is missed is missed, and one that only more runs can tell waits for them.
+    bad = compare({"fifo": [voice(2.0), {}, voice(2.0)], "codel": [voice(4.2)] * 3})
+    assert bad.verdicts["", "fifo"].word == "no"
+    few = compare({"fifo": [voice(4.2), {}], "codel": [voice(4.2)] * 2}).verdicts["", "fifo"]
+    assert few.word == "close" and few.weakest.more.startswith("1 of 2 replications have no number")
+    assert not few.of_length and fifo.of_length
+
+
+def test_who_never_saw_a_picture_is_not_shown_as_one_without_stalls(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def viewer(play_s: float | None) -> dict[str, Any]:
+        clients = {"clients": [{"play_s": play_s}], "stalls": 0, "stall_s": 0.0, "clients_stalled_pct": 0.0}
+        return {"adaptive": clients, "engine": {"version": "0", "build": "0"}}
+
+    results = [one({KIND: "fifo"}, **viewer(None)), one({KIND: "codel"}, **viewer(1.5))]
+    axes = {KIND: ["fifo", "codel"]}
+    plot = gather(Spec("heatmap", "adaptive.clients_stalled_pct"), results, axes)
+    assert plot.frame["x"].to_list() == ["codel"]
+    with pytest.raises(Exception, match=r"nothing was seen of 'adaptive.stalls' in any result"):
+        gather(Spec("heatmap", "adaptive.stalls"), results[:1], axes)
+    print_table(open_results(write_results(tmp_path / "r", results, [])))
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    cells = {row[1]: len(row) for row in rows if len(row) > 1 and row[1] in axes[KIND]}
+    assert cells["codel"] == cells["fifo"] + 1
+
+
 def test_show_has_a_column_for_players(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     heads = {"gaming": {"late": {"mean": 0.3}}, "responsiveness": {"rpm": {"median": 700.0}}}
     results = [one({KIND: "fifo"}, **heads, engine={"version": "0", "build": "0"})]

@@ -244,6 +244,7 @@ def advice(**changed: Any) -> dict[str, Any]:
         "decided_by": "worst",
         "by_load": {"idle": same, "both": same},
         "goals": [],
+        "unscored": [],
     } | changed
 
 
@@ -342,6 +343,31 @@ def advice(**changed: Any) -> dict[str, Any]:
             },
             ["“g” is missed under both and in doubt under many."],
             [],
+        ),
+        # Where nobody finished a goal has no number, which is not that it is kept.
+        (
+            {"goals": [{"goal": "g", "by_load": {"idle": {"verdict": "yes"}}}]},
+            ["“g” is kept for certain under idle and without numbers under both."],
+            ["under every load"],
+        ),
+        (
+            {"goals": [{"goal": "g", "by_load": {"idle": {"verdict": "no"}}}]},
+            ["“g” is missed under idle and without numbers under both."],
+            ["kept"],
+        ),
+        (
+            {"unscored": ["voice", "page"]},
+            ["Nothing here says how the caller and the reader of pages of today would fare: no run has"],
+            [],
+        ),
+        (
+            {
+                "recommended": advice()["fifo_only"],
+                "scores": advice()["scores"] | {"worst": 1.2},
+                "tried": [one | {"worst": 1.2} for one in advice()["tried"]],
+            },
+            ["No discipline that was tried is better for certain than this FIFO."],
+            ["is enough"],
         ),
         (
             {"by_load": {"idle": advice()["by_load"]["idle"] | {"same": False, "worst": 5.0}}},

@@ -7,9 +7,21 @@ from typing import Any
 def look_up(result: Mapping[str, Any], path: str) -> Any:
     """Return what a result holds at a dotted path, None where there is nothing.
 
-    Names may have dots themselves, as the link in ``links.home.up.loss``.
+    Names may have dots themselves, as the link in ``links.home.up.loss``. A number that nothing stands behind
+    is none: a queue that nothing left is not short, and who never saw a picture is none without stalls.
     """
-    return _found(result, path.split("."))
+    return None if _unseen(result, path) else _found(result, path.split("."))
+
+
+_STALLS = ("adaptive.clients_stalled_pct", "adaptive.stalls", "adaptive.stall_s")
+
+
+def _unseen(result: Mapping[str, Any], path: str) -> bool:
+    if path in _STALLS:
+        viewers = _found(result, ["adaptive", "clients"]) or ()
+        return bool(viewers) and all(viewer.get("play_s") is None for viewer in viewers)
+    link = link_of(path) if ".queue_delay_ms." in path else None
+    return link is not None and _found(result, ["links", link, "departed_pkts"]) == 0
 
 
 def _found(value: Any, parts: list[str]) -> Any:

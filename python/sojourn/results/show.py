@@ -13,7 +13,7 @@ from sojourn.results import Results, beds, bounded, engine_name, engines
 from sojourn.results.beds import is_real
 from sojourn.results.duration import duration
 from sojourn.results.groups import COLUMNS, group_rows
-from sojourn.results.path import flatten
+from sojourn.results.path import flatten, look_up
 from sojourn.results.sizes import sizes
 from sojourn.study import Point, counted, expand, label_text
 from sojourn.study.identity import engine
@@ -65,18 +65,18 @@ def print_table(results: Results) -> None:
         (f"{link} {title}", f"links.{link}.{path}", kind) for link in links for title, path, kind in _OF_LINK
     ]
     columns = [*of_links, *_COLUMNS]
-    shown = [column for column in columns if any(flat.get(column[1]) is not None for *_, flat in rows)]
+    shown = [column for column in columns if any(look_up(r, column[1]) is not None for _, r, _ in rows)]
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for name in ("hash", *axes, "rep"):
         table.add_column(name, no_wrap=name == "hash")
     for title, _, _ in shown:
         table.add_column(title, justify="right")
-    for digest, result, flat in rows:
+    for digest, result, _ in rows:
         table.add_row(
             digest[:10],
             *(label_text(result["point"].get(axis, "")) for axis in axes),
             str(result["replication"]),
-            *(_number(flat.get(path), kind) for _, path, kind in shown),
+            *(_number(look_up(result, path), kind) for _, path, kind in shown),
         )
     width = None if sys.stdout.isatty() else 40 + 14 * (len(axes) + len(shown))
     Console(width=width, highlight=False, markup=False).print(table)

@@ -6,11 +6,13 @@ from typing import Any
 
 from sojourn.report.answer.cells import listed
 from sojourn.report.configure import NAMES
+from sojourn.report.figures.values import upper
 from sojourn.sweep.advice.scores import OWN_SCALE
 
 About = Mapping[str, Any]
 
 _WHO = {
+    "voice": "the caller",
     "voice.talks": "the caller while talking",
     "voice.listens": "the caller while listening",
     "web": "the reader of web pages",
@@ -87,6 +89,7 @@ def answer(about: About) -> list[str]:
         fifo_only(about),
         *by_load(about),
         *goals(about),
+        *unscored(about),
     ]
 
 
@@ -163,6 +166,8 @@ def fifo_only(about: About) -> str:
         other = [one for one in about["by_load"].values() if not one["same"]]
         if any(one["recommended"]["down"]["kind"] != "fifo" for one in other):
             return f"Under the load that decides {no_better} than this FIFO; under other loads one is."
+        if _poor(about) and not about["goals"]:
+            return f"{upper(no_better)} than this FIFO."
         enough = "By your goals a FIFO is enough" if about["goals"] else "A FIFO is enough"
         return f"{enough}: {no_better}."
     gets = f"With nothing but a FIFO, the best is {named(best).removeprefix('FIFO of ')}"
@@ -206,18 +211,33 @@ def goals(about: About) -> list[str]:
         words = {load: found["verdict"] for load, found in goal["by_load"].items()}
         missed = [load for load, word in words.items() if word == "no"]
         doubt = [load for load, word in words.items() if word == "not certain"]
+        unknown = [load for load in about.get("by_load", ()) if load not in words]
+        kept = [] if missed or doubt or not unknown else list(words)
         if not words:
             said.append(f"The goal “{goal['goal']}” has no numbers, so it is not judged.")
-        elif not missed and not doubt:
+        elif not missed and not doubt and not unknown:
             said.append(f"The goal “{goal['goal']}” is kept under every load, for certain.")
         else:
-            parts = [
-                f"{how} under {listed(loads)}"
-                for how, loads in (("missed", missed), ("in doubt", doubt))
-                if loads
-            ]
-            said.append(f"The goal “{goal['goal']}” is {' and '.join(parts)}.")
+            ways = (
+                ("kept for certain", kept),
+                ("missed", missed),
+                ("in doubt", doubt),
+                ("without numbers", unknown),
+            )
+            parts = [f"{how} under {listed(loads)}" for how, loads in ways if loads]
+            said.append(f"The goal “{goal['goal']}” is {listed(parts)}.")
     return said
+
+
+def unscored(about: About) -> list[str]:
+    """Say which of the users have no score in any run."""
+    if not about.get("unscored"):
+        return []
+    whom = listed([who(kind) for kind in about["unscored"]])
+    return [
+        f"Nothing here says how {whom} would fare: no run has a score of theirs, as when nothing is finished "
+        "in time."
+    ]
 
 
 def rule_row(one: About) -> list[str]:

@@ -223,7 +223,10 @@ def _rounds(
         ran += " replications, the most that the study allows"
         return f'With repeat = "auto" {left} not certain after {ran}.'
     if all(verdict.of_length for verdict in open_ones):
-        why = "too few loads had ended when the runs did, which longer runs tell, and not more of them"
+        found = "too few loads had ended when the runs did"
+        if any(finding.of_others for verdict in open_ones for finding in verdict.findings):
+            found = "some runs have no number, or too few loads that had ended"
+        why = f"{found}, which longer runs tell, and not more of them"
         return f'With repeat = "auto" {left} not certain after {ran} replications: {why}.'
     asked = precision(document)
     left_so = asked is not None and all(known(cell, asked) for cell in callers)
@@ -265,4 +268,4 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "verdict": "not certain" if finding.word == CLOSE else finding.word,
         "replications": finding.replications,
         "settled_by": finding.settled_by,
-    } | ({"at_least": True} if finding.at_least else {})
+    } | {key: found for key in ("at_least", "lacking") if (found := getattr(finding, key))}

@@ -19,7 +19,7 @@ from typing import Any
 from sojourn.report.figures.values import lower, value
 from sojourn.results.bounds import bounds
 from sojourn.results.interval import Sample
-from sojourn.results.path import link_of, look_up
+from sojourn.results.path import look_up
 from sojourn.study.links import called, way_of
 from sojourn.study.thresholds import Limit, Threshold, thresholds
 
@@ -115,6 +115,10 @@ class Goal:
             if (number := number_at(result, self.path)) is not None
         }
 
+    def lacking(self, cell: Sequence[Mapping[str, Any]]) -> int:
+        """Return how many replications have no number."""
+        return len({result["replication"] for result in cell}) - len(self.numbers(cell))
+
     def sample(self, cell: Sequence[Mapping[str, Any]], best: Mapping[int, float] | None) -> Sample | None:
         """Return the numbers of a cell; where the goal says so, as shares of `best` (by replication)."""
         found = self.numbers(cell)
@@ -135,12 +139,6 @@ class Goal:
 def number_at(result: Mapping[str, Any], path: str) -> float | None:
     """Return the number of a result at a path, None where there is none."""
     found = look_up(result, path)
-    if path == "adaptive.clients_stalled_pct":
-        viewers = look_up(result, "adaptive.clients") or ()
-        if viewers and all(viewer.get("play_s") is None for viewer in viewers):
-            return None  # nobody saw a picture, which is no stall and nothing good
-    if ".queue_delay_ms." in path and look_up(result, f"links.{link_of(path)}.departed_pkts") == 0:
-        return None  # what nothing waited in is not short
     if isinstance(found, bool) or not isinstance(found, int | float) or not isfinite(found):
         return None
     return float(found)

@@ -29,6 +29,8 @@ class Finding:
         Replications that would settle it; None where that is more than 1000, or not known.
     at_least : bool
         The mean is a lower bound: loads had not ended when the run did.
+    lacking : int
+        Replications that have no number, as where nobody had finished.
     """
 
     goal: Goal
@@ -38,6 +40,17 @@ class Finding:
     replications: int
     settled_by: int | None
     at_least: bool = False
+    lacking: int = 0
+
+    @property
+    def of_length(self) -> bool:
+        """Whether longer runs would tell, and not more of them."""
+        return self.at_least or self.of_others
+
+    @property
+    def of_others(self) -> bool:
+        """Whether the goal is kept for certain but for the replications that have no number."""
+        return self.lacking > 0 and self.interval is not None and all(map(self.goal.good, self.interval))
 
     @property
     def score(self) -> float:
@@ -65,6 +78,9 @@ class Finding:
             return ""
         if self.at_least:
             return "too few loads had ended when the run did, so a longer run would tell"
+        if self.of_others or (self.lacking and self.interval is None):
+            of = self.replications + self.lacking
+            return f"{self.lacking} of {of} replications have no number, so a longer run may tell"
         if self.replications < 2:
             return "one replication shows no spread"
         if self.settled_by is None:
@@ -99,13 +115,14 @@ class Verdict:
     @property
     def of_scores(self) -> bool:
         """Whether it hangs on nothing but opinion scores of callers."""
-        paths = [found.goal.path.split(".") for found in self.findings if found.word == self.word]
+        those = [found for found in self.findings if found.word == self.word]
+        paths = [found.goal.path.split(".") for found in those if not found.of_others]
         return all(path[0] == "voice" and "mos" in path for path in paths)
 
     @property
     def of_length(self) -> bool:
-        """Whether it hangs on nothing but loads that had not ended when the run did."""
-        return all(found.at_least for found in self.findings if found.word == self.word)
+        """Whether it hangs on nothing but what longer runs would tell, and not more of them."""
+        return all(found.of_length for found in self.findings if found.word == self.word)
 
     @property
     def good(self) -> bool:
@@ -120,8 +137,8 @@ class Verdict:
         return max((need for need in needs if need is not None), default=None) if None not in needs else None
 
 
-def find(goal: Goal, sample: Sample, confidence: float, at_least: bool = False) -> Finding:
-    """Judge one goal by a sample, whose mean may be a lower bound."""
+def find(goal: Goal, sample: Sample, confidence: float, at_least: bool = False, lacking: int = 0) -> Finding:
+    """Judge one goal by a sample, whose mean may be a lower bound; `lacking` replications have no number."""
     interval = sample.interval(confidence)
     if interval is None:
         word = CLOSE
@@ -129,10 +146,11 @@ def find(goal: Goal, sample: Sample, confidence: float, at_least: bool = False) 
         word = YES
     else:
         word = CLOSE if goal.good(interval.low) or goal.good(interval.high) else NO
-    if at_least and word == YES:
+    asked = word == CLOSE and not at_least
+    settled = sample.settled_by(goal.limit, confidence) if asked else None
+    if word == YES and (at_least or lacking):
         word = CLOSE
-    settled = sample.settled_by(goal.limit, confidence) if word == CLOSE and not at_least else None
-    return Finding(goal, sample.mean, interval, word, len(sample.values), settled, at_least)
+    return Finding(goal, sample.mean, interval, word, len(sample.values), settled, at_least, lacking)
 
 
 def judge(cells: Cells, goals: Sequence[Goal], looks: int = 1) -> dict[tuple[str, str], Verdict]:
@@ -153,7 +171,13 @@ def judge(cells: Cells, goals: Sequence[Goal], looks: int = 1) -> dict[tuple[str
             samples = [(goal, goal.sample(cell, best[goal])) for goal in goals]
             bounded = set().union(*map(lower_bounds, cell))
             findings = tuple(
-                find(goal, sample, 1 - (1 - goal.confidence) / looks, goal.path in bounded)
+                find(
+                    goal,
+                    sample,
+                    1 - (1 - goal.confidence) / looks,
+                    goal.path in bounded,
+                    goal.lacking(cell),
+                )
                 for goal, sample in samples
                 if sample is not None
             )

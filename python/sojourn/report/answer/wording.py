@@ -382,4 +382,19 @@ def without_values(cells: Cells, goals: Sequence[Goal], verdicts: Verdicts) -> l
                 f"{len(lacking)} of {len(cells.cells)} cells {have} no number for “{goal.stated}”; "
                 "there it is neither judged nor compared."
             )
-    return said
+    return said + _in_part(cells, verdicts)
+
+
+def _in_part(cells: Cells, verdicts: Verdicts) -> list[str]:
+    """Say in which cells a goal has no number in some of the replications; who never finished leaves none."""
+    of = {
+        cell: found
+        for cell, verdict in verdicts.items()
+        if (found := [finding for finding in verdict.findings if finding.lacking])
+    }
+    if not of:
+        return []
+    goals = list(dict.fromkeys(finding.goal.name for found in of.values() for finding in found))
+    named = f"“{goals[0]}”" + (f" and {len(goals) - 1} more" if len(goals) > 1 else "")
+    where = f"In {len(of)} of {len(cells.cells)} cells" if len(cells.cells) > 1 else "In the one cell"
+    return [f"{where} some replications have no number for {named}; means there are of the others alone."]

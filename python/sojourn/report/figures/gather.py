@@ -114,7 +114,7 @@ def _nothing(wanted: Sequence[str], results: Sequence[Mapping[str, Any]]) -> str
     for result in results:
         there.update(dict.fromkeys(paths({k: v for k, v in result.items() if k not in ("point", "engine")})))
     absent = next((path for path in wanted if path not in there), wanted[0])
-    if any(look_up(result, absent) is not None for result in results):
+    if absent in there or any(look_up(result, absent) is not None for result in results):
         return f"nothing was seen of {absent!r} in any result"
     near = get_close_matches(absent, there, n=3, cutoff=0.4)
     hint = f"; near it are {', '.join(near)}" if near else ""

@@ -76,6 +76,12 @@ class Findings:
             made[name] = cells
         return made
 
+    def unscored(self) -> list[str]:
+        """Return the kinds of users that have a score in no run."""
+        scored = {who.split(".")[0] for numbers in self.scores(opinions=True).values() for _, who in numbers}
+        asked = (user["kind"] for runs in self.runs.values() for run in runs for user in run.users)
+        return [kind for kind in dict.fromkeys(asked) if kind not in scored]
+
     def cells(self, name: str) -> dict[str, list[dict[str, Any]]]:
         """Return the results of a candidate by load, each with its replication."""
         runs = sorted(self.runs[name], key=lambda run: run.replication)

@@ -43,6 +43,7 @@ class Verdict:
             "goals": self._goals(),
             "line": {"down": found.asked.line.down, "up": found.asked.line.up, "rtt": found.asked.line.rtt},
             "users": found.asked.users,
+            "unscored": found.findings.unscored(),
             "differs": list(dict.fromkeys(note for notes in self.links[1].values() for note in notes)),
             "tried": [self._beside(name) for name in dict.fromkeys([*found.race, *found.fifos])],
         }
@@ -136,7 +137,7 @@ class Verdict:
             by_load: dict[str, Any] = {}
             for load, cell in self.found.findings.cells(self.found.chosen).items():
                 if (sample := goal.sample(cell, None)) is not None:
-                    kept = find(goal, sample, confidence())
+                    kept = find(goal, sample, confidence(), lacking=goal.lacking(cell))
                     by_load[load] = {
                         "mean": round(kept.mean, _DIGITS),
                         "interval": None
