@@ -32,6 +32,11 @@ def test_help_has_an_example(faked: Command, verb: str) -> None:
     assert f"sojourn {verb}".strip() in text.split("Example", 1)[1]
 
 
+@pytest.mark.parametrize("verb", ["run", "export", "calibrate"])
+def test_examples_name_shipped_studies_so_that_they_run_in_any_folder(faked: Command, verb: str) -> None:
+    assert "studies/" not in faked(verb, "--help").stdout
+
+
 @pytest.mark.parametrize(
     "words",
     [

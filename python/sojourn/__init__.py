@@ -1,7 +1,7 @@
 """A laboratory for buffer sizes: the same bottleneck simulated, scored and reported.
 
 >>> import sojourn
->>> results = sojourn.run("studies/quickstart.toml")    # doctest: +SKIP
+>>> results = sojourn.run("quickstart")    # doctest: +SKIP
 >>> results.table()                                     # doctest: +SKIP
 
 Long work is spread over processes, so a script should call :func:`run` under

@@ -31,7 +31,7 @@ def calibrate(
     **Example**
 
     ```
-    sojourn calibrate studies/imc14-quick.toml --workload short-few-download --load 96% --duration 60s
+    sojourn calibrate imc14-quick --workload short-few-download --load 96% --duration 60s
     ```
 
     Parameters

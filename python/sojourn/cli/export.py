@@ -31,10 +31,10 @@ def export(
     **Example**
 
     ```
-    sojourn export studies/imc14-quick.toml run.pcapng --truth truth.csv \\
+    sojourn export imc14-quick run.pcapng --truth truth.csv \\
         --only workload=long-few-download --only path.down.queue.limit=64pkt
     sojourn measure run.pcapng --samples samples.csv
-    sojourn export studies/imc14-quick.toml run.flent.gz --only workload=long-few-download \\
+    sojourn export imc14-quick run.flent.gz --only workload=long-few-download \\
         --only path.down.queue.limit=64pkt && flent -i run.flent.gz -p totals -o run.png
     ```
 

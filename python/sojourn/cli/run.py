@@ -47,8 +47,8 @@ def run(
     **Example**
 
     ```
-    sojourn run studies/quickstart.toml --jobs 4
-    sojourn run studies/quickstart.toml --set duration=30s --only workload=household-evening --json
+    sojourn run quickstart --jobs 4
+    sojourn run quickstart --set duration=30s --only workload=household-evening --json
     sudo sojourn run my.toml --on testbed
     ```
 
