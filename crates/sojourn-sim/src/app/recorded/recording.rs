@@ -1,9 +1,10 @@
 //! A recorded workload as text: a line for each connection or flow of datagrams.
 //!
-//! `KIND SIDE[ENDS] START RTT[/WINDOW] TURN…`: KIND is `s` (by turns), `c` (concurrent) or `u` (datagrams); SIDE is who
-//! opens, `c` (a client) or `s` (a server); ENDS are those in whose turn the recording ended, `a`, `b` or `ab`; START in ns from the beginning of the recording; RTT in ns, `-` if unknown;
-//! WINDOW the initial window of the end that sends more, in segments, if known; a TURN is `a` (the end that opens) or
-//! `b`, its bytes, `+`, and the ns waited before it. The first line is `length NS`.
+//! `KIND SIDE[ENDS] START RTT[/WINDOW] TURN…`: KIND is `s` (by turns), `c` (concurrent) or `u` (datagrams); SIDE is
+//! who opens, `c` (a client) or `s` (a server); ENDS are those in whose turn the recording ended, `a`, `b` or `ab`;
+//! START in ns from the beginning of the recording; RTT in ns, `-` if unknown; WINDOW the initial window of the end
+//! that sends more, in segments, if known; a TURN is `a` (the end that opens) or `b`, its bytes, `+`, and the ns waited
+//! before it. The first line is `length NS`.
 
 use sojourn_net::Span;
 use std::str::FromStr;
