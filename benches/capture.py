@@ -3,8 +3,7 @@
 python -m benches.capture CAPTURE.pcap[.gz] … [--packets 4000000] [--rounds 3]
 
 Each capture (pcap, IPv4 over Ethernet) is repeated until there are enough packets, every copy with its own
-addresses, forty
-at a time interleaved. tcpdump, tcptrace and tstat take part if they are installed.
+addresses, forty at a time interleaved. tcpdump, tcptrace and tstat take part if they are installed.
 """
 
 import gzip
@@ -17,9 +16,13 @@ import sys
 import tempfile
 from pathlib import Path
 
+from sojourn.errors import SojournError
+
 from tools.program import program
 
 TOGETHER = 40
+MAGIC = (b"\xd4\xc3\xb2\xa1", b"\x4d\x3c\xb2\xa1")
+"""What a pcap file of this byte order begins with, its stamps in µs or in ns."""
 
 
 def repeat(source: Path, target: Path, packets: int) -> int:
@@ -27,6 +30,8 @@ def repeat(source: Path, target: Path, packets: int) -> int:
     plain = source.read_bytes()
     if plain[:2] == b"\x1f\x8b":
         plain = gzip.decompress(plain)
+    if plain[:4] not in MAGIC:
+        raise SojournError(f"{source}: no pcap file; tcpdump -r {source} -w NEW.pcap makes one of pcapng")
     records, at = [], 24
     while at + 16 <= len(plain):
         seconds, _, kept, _ = struct.unpack_from("<IIII", plain, at)

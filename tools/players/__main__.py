@@ -22,6 +22,7 @@ from sojourn import _core
 
 FILE = Path(__file__).parents[2] / "tests/data/players_today.json"
 LIVE = Path(__file__).parents[2] / "crates/sojourn-sim/src/player/live/asked.json"
+LIBRARIES = ("dash.js", "shaka", "hls.js")
 CASES = 120
 CLIPS = ("bbb-x264-4s", "envivio-4s", "bbb-3s")
 TRACES: dict[str, list[tuple[float, float]]] = {
@@ -88,7 +89,9 @@ def rates(library: str, where: Path) -> list[dict[str, float]]:
 def main() -> None:
     """Write the files."""
     folders = [argument for argument in sys.argv[1:] if argument != "--live"]
-    where = dict(zip(("dash.js", "shaka", "hls.js"), map(Path, folders), strict=True))
+    if len(folders) != len(LIBRARIES):
+        sys.exit(__doc__)
+    where = dict(zip(LIBRARIES, map(Path, folders), strict=True))
     asked = {library: rates(library, folder) for library, folder in where.items()}
     lines = [
         f"{json.dumps(library)}: [\n" + ",\n".join(map(json.dumps, cases)) + "\n]"
