@@ -231,3 +231,11 @@ def test_show_has_a_column_for_players(tmp_path: Path, capsys: pytest.CaptureFix
     print_table(open_results(write_results(tmp_path / "r", results, [])))
     said = capsys.readouterr().out
     assert "game late" in said and "30.0%" in said and "RPM" in said and "700" in said
+
+
+def test_show_writes_large_numbers_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    adaptive = {"average_rate_kbps": 16800.0, "stalls": 3}
+    results = [one({KIND: "fifo"}, adaptive=adaptive, engine={"version": "0", "build": "0"})]
+    print_table(open_results(write_results(tmp_path / "r", results, [])))
+    said = capsys.readouterr().out
+    assert " 16800 " in said and "e+" not in said

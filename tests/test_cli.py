@@ -123,6 +123,19 @@ def test_points_that_fail_do_not_stop_the_others(faked: Command) -> None:
     assert sentence(done.stderr).startswith("3 of 10 points failed")
 
 
+def test_the_next_command_is_as_a_shell_takes_it(grid: Command) -> None:
+    assert grid("run", "grid.toml", "--out", "a b").stdout.endswith("Next: sojourn report 'a b'\n")
+
+
+def test_a_page_of_no_points_is_not_said_to_show_the_others(grid: Command) -> None:
+    grid("run", "grid.toml", "--out", "out")
+    for stored in (grid.cwd / "out" / "points").iterdir():
+        stored.unlink()
+    for verb in ("report", "explore"):
+        told = grid(verb, "out", code=2).stderr
+        assert told == "sojourn: out holds no finished points yet; run its study first\n"
+
+
 def test_one_point_that_fails_is_one_and_has_no_report(faked: Command) -> None:
     (faked.cwd / "one.toml").write_text('name = "one"\n[sweep]\na = [2]\n[fake]\nraise = "a=2"\n')
     done = faked("run", "one.toml", code=1)

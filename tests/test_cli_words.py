@@ -123,6 +123,7 @@ def test_a_table_of_delays_has_a_column_for_each_head(capsys: pytest.CaptureFixt
             Exit.FAILED,
         ),
         ({"packets": 0, "damage": [], "hosts": []}, Exit.DONE),
+        ({"packets": 0, "damage": [], "hosts": [], "left_out_by_request": 9}, Exit.FAILED),
         ({"packets": 9, "damage": [{"sentence": "x", "cut_short": True}], "hosts": [host()]}, Exit.DONE),
         ({"packets": 9, "damage": [{"sentence": "x", "cut_short": False}], "hosts": [host()]}, Exit.FAILED),
     ],
@@ -136,7 +137,7 @@ def test_a_measurement_without_a_result_or_of_damage_fails(
         "packets_between_local_hosts": 0,
         "hosts_below_min_samples": 0,
     }
-    monkeypatch.setattr("sojourn.capture.measure", lambda *_, **__: {**summary, **rest})
+    monkeypatch.setattr("sojourn.capture.measure", lambda *_, **__: {**rest, **summary})
     assert measure.measure(Path("x")) == code
 
 
@@ -343,7 +344,12 @@ def test_an_explorer_is_made_again_by_the_command_that_made_it(
         return SimpleNamespace(page=out, studies=["s"], without="no engine")
 
     monkeypatch.setattr("sojourn.report.explore.write_explorer", write)
-    one = SimpleNamespace(missing=2, store=SimpleNamespace(path="results/a b"))
+
+    class Some(SimpleNamespace):
+        def __len__(self) -> int:
+            return 3
+
+    one = Some(missing=2, store=SimpleNamespace(path="results/a b"))
     monkeypatch.setattr(explore_verb, "open_results", lambda _: one)
     explore_verb.explore(Path("results/a b"), out=page, json=True)
     assert said == [f"sojourn explore 'results/a b' --out {page}"]

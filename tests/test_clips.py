@@ -109,6 +109,12 @@ def test_what_is_wrong_in_a_file_is_said(tmp_path, name, text, says):
     assert "\n" not in str(error.value)
 
 
+def test_a_folder_in_the_place_of_a_clip_is_said_in_words(tmp_path):
+    (tmp_path / "a.csv").mkdir()
+    with pytest.raises(sojourn.SojournError, match=r"a\.csv cannot be read: Is a directory$"):
+        sojourn.read_clip(tmp_path / "a.csv")
+
+
 PIECES = st.sampled_from(
     [
         *("<MPD>", "</MPD>", "<Period>", "<AdaptationSet>", "<Representation bandwidth='9'>", "SegmentList"),

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 from sojourn import _core
-from sojourn.capture import measure
+from sojourn.capture import CaptureError, measure
 from test_fingerprints_captures import Frames, made, taken
 
 CAPTURE = "directions/both2_at_B"
@@ -35,6 +35,15 @@ def rows_of(samples: pl.DataFrame, way: str) -> dict[tuple[str, str], tuple[int,
         .agg(delay.len().alias("count"), delay.mean().alias("mean"), delay.max().alias("max"))
     )
     return {(remote, protocol): tuple(numbers) for remote, protocol, *numbers in found.iter_rows()}
+
+
+@pytest.mark.parametrize("edge", ["from_s", "to_s"])
+@pytest.mark.parametrize("time", [float("nan"), float("inf")])
+def test_a_time_that_is_no_time_is_refused(edge: str, time: float) -> None:
+    with pytest.raises(
+        CaptureError, match=rf"^--{edge.removesuffix('_s')} is {time}; expected seconds since"
+    ):
+        measure(["none.pcap"], **{edge: time})  # type: ignore[arg-type]
 
 
 def test_a_look_tells_number_mean_and_maximum_of_the_samples_since_the_last(tmp_path: Path) -> None:

@@ -96,6 +96,7 @@ def test_no_candidate_of_the_exhaustive_sweep_beats_the_advice_by_more_than_its_
         (["--up", "5Mbps"], '--up: "5Mbps" is not a rate: Mbps is'),
         (["--down", "unlimited"], "a link without a rate has no queue"),
         (["--rtt", "0ms"], "--rtt 0ms: a round trip takes time"),
+        (["--rtt", "4000h"], "at --rtt 4000h: a round trip holds more than 100000000 packets"),
         (["--rtt", "soon"], '--rtt: "soon" is not a time'),
         (["--goal", "voice"], "is no goal; expected VALUE>=NUMBER"),
         (["--goal", "web.mos.p42>=3"], "results have no such number; did you mean web.mos.p25"),

@@ -225,6 +225,11 @@ def test_refusals_are_one_sentence(arguments, keys, says):
     assert "\n" not in str(error.value)
 
 
+def test_a_replay_without_a_trace_has_no_rows_of_it():
+    with pytest.raises(ValueError, match=r"^there is no trace: the replay was asked for none$"):
+        sojourn.replay(CODEL, PLAIN, [], trace=False).rows("departure")
+
+
 @pytest.mark.parametrize("queue", QUEUES, ids=lambda queue: queue["kind"])
 def test_packets_that_arrive_marked_are_not_counted_as_marked(queue):
     packets = {"time": np.arange(400) * 10**6, "size": 1000, "flow": np.arange(400) % 3, "ecn": "ce"}

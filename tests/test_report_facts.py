@@ -9,6 +9,7 @@ from typing import Any
 
 from sojourn.report import listening
 from sojourn.report.captured import captured
+from sojourn.report.provenance import shipped
 from sojourn.results.beds import is_real
 
 # The package has a function of this name.
@@ -80,6 +81,22 @@ def test_what_was_run_has_its_time_its_seed_and_its_axes() -> None:
     real = result("a", engine={"clock": "wall"})
     assert is_real(real) and not is_real(result("a"))
     assert said([result("a"), real])["Run"] == "3 000 packets in 60 s between real programs, on the testbed"
+
+
+def test_a_household_has_the_people_that_the_study_gives_it() -> None:
+    def people(**household: int) -> str:
+        return shipped({"users": [{"kind": "household", **household}]})[0].about
+
+    assert people() == (
+        "people of one house today: a caller, a video call, a reader of web pages, a player, "
+        "two viewers of films"
+    )
+    assert people(voice=0, adaptive=1) == (
+        "people of a house today: 1 video call, 1 reader of web pages, 1 player, 1 viewer of films"
+    )
+    assert people(count=2).endswith(
+        "2 callers, 2 video calls, 2 readers of web pages, 2 players, 4 viewers of films"
+    )
 
 
 def test_a_page_of_captures_says_what_was_read() -> None:

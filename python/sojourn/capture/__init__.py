@@ -8,6 +8,7 @@ import json
 import os
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,11 @@ def measure(
     """
     from sojourn import _core
 
+    for option, given in (("from", from_s), ("to", to_s)):
+        if given is not None and not isfinite(given):
+            raise CaptureError(
+                f"--{option} is {given:g}; expected seconds since the first frame, or since 1970"
+            )
     if from_s is not None and to_s is not None and (from_s < 1e8) == (to_s < 1e8) and from_s >= to_s:
         raise CaptureError(
             f"the time range is empty: from {from_s:g} to {to_s:g}; expected an end after its start"

@@ -47,9 +47,10 @@ def explore(
     from sojourn.report.explore import write_explorer
 
     for found in opened:
-        if found.missing:
+        if found.missing and len(found):
+            are = "is" if found.missing == 1 else "are"
             complain(
-                f"note: {found.missing} of the points of {found.store.path} are not there yet; "
+                f"note: {found.missing} of the points of {found.store.path} {are} not there yet; "
                 "the page shows the others"
             )
     made = write_explorer(opened, again("explore", *results, out=out), out)

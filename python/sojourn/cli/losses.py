@@ -61,6 +61,8 @@ def losses(
         raise SojournError(f"--out is {printable(out)!r}; expected a name that is text in UTF-8")
     bps = rate_bps(rate, "--rate") if rate else None
     rtt_ns = nanoseconds(rtt, "--rtt") if rtt else None
+    if rtt_ns == 0:
+        raise SojournError(f"--rtt {rtt}: a round trip takes time; write one above zero, as 40ms")
     with tempfile.TemporaryDirectory(prefix="sojourn-") as scratch:
         log = Path(scratch) / "packets.parquet"
         try:

@@ -146,7 +146,8 @@ def measure(
         _table(_flow_rows(summary["flows"]) if flows else _rows(hosts), min_samples)
         if report is not None:
             print(report)
-    nothing = summary["packets"] > 0 and len(_not_measured(summary)) == len(hosts)
+    read = summary["packets"] + summary["left_out_by_request"]
+    nothing = read > 0 and len(_not_measured(summary)) == len(hosts)
     damaged = any(not damage["cut_short"] for damage in summary["damage"])
     return Exit.FAILED if damaged or nothing else Exit.DONE
 

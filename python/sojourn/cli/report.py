@@ -68,10 +68,11 @@ def report(
 
     measurements = [read(file) for file in beside or ()]
     for found in opened:
-        if found.missing:
+        if found.missing and len(found):
             where = "" if len(opened) == 1 else f" of {found.store.path}"
+            are = "is" if found.missing == 1 else "are"
             complain(
-                f"note: {found.missing} of the study's points{where} are not there yet; "
+                f"note: {found.missing} of the study's points{where} {are} not there yet; "
                 "the page shows the others"
             )
     with drawn_for(style):

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter, validators
 
+from sojourn.cli.again import again
 from sojourn.cli.exit import Exit, complain, resumable
 from sojourn.cli.flag import Flag
 from sojourn.cli.progress import Progress
@@ -174,7 +175,7 @@ def _execute(
                 print(sentence)
         print(f"{counted(planned, 'point')}: {counts}" + (f", {failures} failed" if failures else ""))
         if campaigns[-1].done:
-            print(f"Next: sojourn report {campaigns[-1].store.path}")
+            print("Next:", again("report", campaigns[-1].store.path))
     return Exit.FAILED if failures or not_held else Exit.DONE
 
 

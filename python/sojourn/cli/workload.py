@@ -47,6 +47,7 @@ def workload(
     from sojourn.capture.output import output as writing
     from sojourn.capture.output import printable
     from sojourn.capture.workload import read
+    from sojourn.study import counted
 
     if not captures:
         raise SojournError("no capture is named; expected captures to take the workload from")
@@ -97,8 +98,8 @@ def workload(
         print(_json.dumps(summary, ensure_ascii=False))
     else:
         print(
-            f"{output}: {summary['connections']} connections with {summary['turns']} turns, "
-            f"{summary['udp_flows']} flows of datagrams, {summary['bytes']} bytes in "
+            f"{output}: {counted(tcp.height, 'connection')} with {counted(summary['turns'], 'turn')}, "
+            f"{counted(table.height - tcp.height, 'flow')} of datagrams, {summary['bytes']} bytes in "
             f"{summary['length_s']:.1f} s"
         )
         if study is not None:

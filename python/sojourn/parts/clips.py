@@ -204,4 +204,4 @@ def read_text(path: Path, what: str) -> str:
     except UnicodeDecodeError as error:
         raise SojournError(f"{path} is not UTF-8 text (byte {error.start}); expected {what}") from None
     except (OSError, ValueError) as error:
-        raise SojournError(f"{path} cannot be read: {error}") from None
+        raise SojournError(f"{path} cannot be read: {getattr(error, 'strerror', error)}") from None

@@ -58,6 +58,8 @@ class Decisions:
         """Return the rows of the trace (indices) that follow an event of this kind."""
         if event not in EVENTS:
             raise ArgumentError(f'"{event}" is no event; write one of {", ".join(EVENTS)}')
+        if not self.trace:
+            raise ArgumentError("there is no trace: the replay was asked for none")
         return np.flatnonzero(self.trace["event"] == EVENTS.index(event))
 
 

@@ -4,12 +4,22 @@ What nobody publishes, or is told from memory, is said on the page, so that no v
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sojourn import _core
+from sojourn.report.answer.goals import HOUSEHOLD
 from sojourn.study.thresholds import thresholds
+
+_PEOPLE = {
+    "voice": ("caller", "callers"),
+    "call": ("video call", "video calls"),
+    "web": ("reader of web pages", "readers of web pages"),
+    "gaming": ("player", "players"),
+    "cloud-gaming": ("player of a streamed game", "players of streamed games"),
+    "adaptive": ("viewer of films", "viewers of films"),
+}
 
 
 @dataclass(frozen=True)
@@ -39,8 +49,20 @@ def shipped(document: Mapping[str, Any]) -> list[Shipped]:
     households = [user for user in document.get("users") or () if user.get("kind") == "household"]
     names = dict.fromkeys([*(["household"] if households else []), *loads])
     known = json.loads(_core.provenance())
+    if any(key in user for user in households for key in (*_PEOPLE, "count")) or len(households) > 1:
+        known["household"]["about"] = f"people of a house today: {_people(households)}"
     goals = dict.fromkeys(goal["threshold"] for goal in document.get("goals") or () if "threshold" in goal)
     quoted = [thresholds()[name] for name in goals]
     return [Shipped(name, **known[name]) for name in names if name in known] + [
         Shipped(each.name, each.about, each.source, each.remembered) for each in quoted
     ]
+
+
+def _people(households: Sequence[Mapping[str, Any]]) -> str:
+    """Say how many of each are in households, where a study says so itself."""
+    counts = {
+        kind: sum(user.get(kind, HOUSEHOLD[kind]) * user.get("count", 1) for user in households)
+        for kind in _PEOPLE
+    }
+    those = [f"{counts[kind]} {names[counts[kind] > 1]}" for kind, names in _PEOPLE.items() if counts[kind]]
+    return ", ".join(those) or "nobody"

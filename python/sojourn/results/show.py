@@ -221,7 +221,8 @@ def _replicated(results: Results) -> dict[str, Any]:
 
 
 def _number(value: Any, kind: str) -> str:
-    return "" if value is None else _FORMATS[kind].format(value)
+    text = "" if value is None else _FORMATS[kind].format(value)
+    return f"{value:.0f}" if "e+" in text else text
 
 
 def _plain(value: Any) -> str:

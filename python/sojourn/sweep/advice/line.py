@@ -16,6 +16,8 @@ from sojourn.study.units import bits_per_second, seconds
 
 FULL_BITS = 12_000
 """Bits of a full packet, 1500 bytes."""
+_MOST_PACKETS = 100_000_000
+"""Full packets that a round trip may hold: of buffers that are several of it, no study file takes more."""
 _LINK = {"rate": "1Mbit", "queue": {"kind": "fifo", "limit": "1pkt"}}
 
 
@@ -58,7 +60,14 @@ class Line:
         path = point("--rtt", {"down": _LINK, "up": _LINK, "rtt": rtt})["path"]
         if seconds(path["client-delay"]) + seconds(path["server-delay"]) <= 0:
             raise SojournError(f"--rtt {rtt}: a round trip takes time; write one above zero, as 40ms")
-        return cls(*rates, re.sub(r"\s", "", rtt))
+        line = cls(*rates, re.sub(r"\s", "", rtt))
+        for way in ("down", "up"):
+            if line.packets(way, line.rtt_s) > _MOST_PACKETS:
+                raise SojournError(
+                    f"--{way} {getattr(line, way)} at --rtt {line.rtt}: a round trip holds more than "
+                    f"{_MOST_PACKETS} packets, and no queue does; write a slower line or a shorter time"
+                )
+        return line
 
     @property
     def rtt_s(self) -> float:
