@@ -29,6 +29,11 @@ def flow(name: str, lost: int, packets: int) -> dict[str, Any]:
     return {**ends, "protocol": "tcp", "lost": lost, "packets": packets}
 
 
+def test_a_round_trip_of_no_time_is_refused() -> None:
+    with pytest.raises(SojournError, match=r"^--rtt 0ms: a round trip takes time; write one above zero"):
+        losses.losses(Path("a.pcap"), Path("b.pcap"), rtt="0ms")
+
+
 def test_losses_are_told_by_protocol_burst_and_flow_the_worst_first() -> None:
     bursts = {"count": 3, "mean_pkts": 1.333, "max_pkts": 2, "stitched_count": 2}
     bursts |= {"stitched_mean_pkts": 2.0, "stitched_max_pkts": 3}
