@@ -222,7 +222,8 @@ def test_the_command_writes_a_page_and_prints_the_shares(sojourn, tmp_path):
     [
         ("a,b\n1,2\n", "no column min_rtt_ms"),
         ("min_rtt_ms,max_rtt_ms\n1,2\n", "no column rtt_samples"),
-        ("min_rtt_ms,max_rtt_ms,rtt_samples\n5,2,20\n", "none of 1 connections can be used"),
+        ("min_rtt_ms,max_rtt_ms,rtt_samples\n5,2,20\n", "none of 1 connection can be used"),
+        ("min_rtt_ms,max_rtt_ms,rtt_samples\n", "there is no connection in it"),
         ("{\n", "expected JSON"),
         ("{}\n", "no object has TCPInfo snapshots"),
     ],
@@ -233,3 +234,13 @@ def test_bad_tables_get_one_sentence(sojourn, tmp_path, text, words):
     done = sojourn("wild", file, "--out", tmp_path / "out", code=2)
     assert words in done.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_one_connection_is_one_and_what_is_left_out_is_said(sojourn, tmp_path):
+    (tmp_path / "t.csv").write_text("min_rtt_ms,max_rtt_ms,rtt_samples\n10,20,100\n10,5,100\n10,20,3\n")
+    done = sojourn("wild", tmp_path / "t.csv", "--out", tmp_path / "out")
+    told = done.stderr.splitlines()
+    assert told[0] == "sojourn: note: 1 of 3 connections left out: no sane times"
+    assert told[1].startswith("sojourn: note: 1 of 3 connections left out: fewer than 10 samples")
+    assert told[2].startswith("sojourn: all: 1 connection, median 10.1 ms")
+    assert "is a directory; expected a table" in sojourn("wild", tmp_path, code=2).stderr

@@ -140,7 +140,7 @@ pub(crate) fn play<'py>(
     let trouble = Trouble::default();
     let (player, at_once): (Box<dyn Player>, bool) = if let Ok(text) = algorithm.extract::<String>() {
         let algorithm: Algorithm = serde_json::from_str(&text)
-            .map_err(|error| wrong(format!("this is not an algorithm: {}", plain(&error))))?;
+            .map_err(|error| wrong(format!("the algorithm and its options: {}", plain(&error))))?;
         algorithm.check().map_err(|(key, message)| wrong(format!("{key}: {message}")))?;
         match algorithm.player(&clip, buffer, draws) {
             Some(player) => (player, algorithm.starts_at_once()),

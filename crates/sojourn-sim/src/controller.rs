@@ -131,8 +131,9 @@ pub fn drive(setup: &str, events: &str) -> Result<Vec<Row>, String> {
         let event = Event::deserialize(event).map_err(|error| format!("event {i}: {}", sentence(error)))?;
         if event.at() < last {
             return Err(format!(
-                "event {i}: it is at {}, before the one at {last}; events must be in order",
-                event.at()
+                "event {i}: it is at {} ns, before the one at {} ns; events must be in order",
+                event.at().0,
+                last.0
             ));
         }
         last = event.at();

@@ -226,7 +226,9 @@ impl<'de, T: Quantity + Deserialize<'de>> Deserialize<'de> for Distribution<T> {
                 f.write_str("a value such as \"1500B\", or a distribution such as { kind = \"exponential\", mean = … }")
             }
             fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Self::Value, E> {
-                text.parse().map(|value| Distribution::Fixed { value }).map_err(E::custom)
+                let fixed = text.parse().map(|value| Distribution::Fixed { value }).map_err(E::custom)?;
+                fixed.check().map_err(E::custom)?;
+                Ok(fixed)
             }
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
                 let distribution = Distribution::deserialize(MapAccessDeserializer::new(map))?;
@@ -296,6 +298,7 @@ mod tests {
         assert!(wrong("{ kind = 'weibull', shape = 0.35 }").contains("scale or mean is missing"));
         assert!(wrong("{ kind = 'pareto', shape = 1, mean = '9kB' }").contains("no finite mean"));
         assert!(wrong("{ kind = 'exponential', mean = '0B' }").contains("above zero"));
+        assert!(wrong("'0B'").contains("above zero"));
         assert!(wrong("{ kind = 'weibull', shape = nan, scale = '1kB' }").contains("shape is NaN"));
         assert!(wrong("{ kind = 'gamma' }").contains("unknown variant `gamma`"));
         assert!(wrong("'1500b'").contains("is not a size"));

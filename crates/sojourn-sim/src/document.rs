@@ -43,6 +43,8 @@ pub fn plain(message: &str) -> String {
         "a sequence" => "a list".to_owned(),
         "a map" => "a table".to_owned(),
         "fewer elements in array" => "a shorter list".to_owned(),
+        "variant identifier" => "a name in quotes".to_owned(),
+        "string or map" => "a name in quotes, or a table".to_owned(),
         other if other.starts_with("struct ") => "a table".to_owned(),
         other => match other.strip_prefix("a tuple of size ") {
             Some(size) => format!("a list of {size} values"),
@@ -143,6 +145,16 @@ mod tests {
         assert_eq!(told(json!([1]), "number"), "invalid type: list, expected a number");
         assert_eq!(told(json!(0), "flag"), "invalid type: integer `0`, expected true or false");
         assert_eq!(told(json!(1.5), "count"), "invalid type: number `1.5`, expected a whole number from 0");
+        #[derive(Debug, Deserialize)]
+        #[serde(tag = "kind")]
+        enum Tagged {
+            One {},
+        }
+        assert!(matches!(read(&json!({ "kind": "One" })), Ok(Tagged::One {})));
+        assert_eq!(
+            read::<Tagged>(&json!({ "kind": [] })).unwrap_err().message,
+            "invalid type: list, expected a name in quotes"
+        );
     }
 
     #[test]

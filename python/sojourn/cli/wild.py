@@ -11,6 +11,7 @@ from cyclopts import Parameter, validators
 from sojourn.cli.exit import complain
 from sojourn.cli.flag import Flag
 from sojourn.errors import SojournError
+from sojourn.study import counted
 from sojourn.study.units import nanoseconds
 
 
@@ -82,8 +83,15 @@ def wild(
         chosen = by_name()
     found = survey(table, chosen, min_samples, near_ns / 1e6)
     if not found.shares()["connections"]:
+        if not found.rows:
+            raise SojournError(
+                f"{printable(tables[0])}: there is no connection in it; expected a row for each"
+            )
         reasons = ", ".join(f"{count} with {reason}" for reason, count in found.discarded.items())
-        raise SojournError(f"none of {found.rows} connections can be used: {reasons}")
+        raise SojournError(f"none of {counted(found.rows, 'connection')} can be used: {reasons}")
+    for reason, count in found.discarded.items():
+        if count:
+            complain(f"note: {count} of {counted(found.rows, 'connection')} left out: {reason}")
     if save is not None:
         with output(save) as file:
             table.sink_parquet(file)
@@ -102,7 +110,8 @@ def wild(
         for row in rows:
             if row["hosts"] == "all" and row["connections"]:
                 complain(
-                    f"{row['access']}: {row['connections']} connections, median {row['p50_ms']:.3g} ms, "
+                    f"{row['access']}: {counted(row['connections'], 'connection')}, "
+                    f"median {row['p50_ms']:.3g} ms, "
                     f"{row['above_100ms']:.1%} above 100 ms, {row['above_1000ms']:.2%} above 1 s"
                 )
         print(page)

@@ -64,7 +64,7 @@ fn wrong_input_is_told_in_a_sentence() {
         (
             json!({ "kind": "reno" }),
             &json!([{ "event": "loss", "at": 5 }, { "event": "loss", "at": 4 }]),
-            "event 1: it is at 0.000000s, before the one",
+            "event 1: it is at 4 ns, before the one at 5 ns; events must be in order",
         ),
     ] {
         let error = driven(&setup, events).expect_err("it is wrong");

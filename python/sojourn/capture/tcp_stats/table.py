@@ -48,6 +48,8 @@ def open_table(paths: Sequence[str | Path], names: Mapping[str, str] | None = No
     for file in files:
         if printable(file) != str(file):
             raise SojournError(f"{printable(file)}: a table's name has to be text in UTF-8; rename the file")
+        if file.is_dir():
+            raise SojournError(f"{file} is a directory; expected a table of connections (Parquet or CSV)")
         if not file.is_file():
             raise SojournError(f"{file}: there is no such file; give a table of connections (Parquet or CSV)")
     kinds = {_kind(file) for file in files}
