@@ -163,8 +163,9 @@ def test_numbers_of_measure_are_checked_at_their_edges() -> None:
     ):
         with pytest.raises(SojournError, match="--live follows an interface"):
             measure.measure(live="lo", **beside)  # type: ignore[arg-type]
-    with pytest.raises(SojournError, match="--prometheus and --duration go with --live"):
-        measure.measure(Path("x"), duration=1.0)
+    for live in ({"duration": 1.0}, {"prometheus": 1}, {"every": 1.0}):
+        with pytest.raises(SojournError, match="--prometheus, --every and --duration go with --live"):
+            measure.measure(Path("x"), **live)  # type: ignore[arg-type]
     with pytest.raises(SojournError, match=r"a file that ends in \.html"):
         measure.measure(Path("x"), report=Path("y.pdf"))
 

@@ -215,6 +215,7 @@ PLAIN = {"time": [0, 1]}
         ((CODEL, {"time": [0], "ecn": [None]}, []), {}, "ecn"),
         ((CODEL, PLAIN, [[1], [1, 2]]), {}, "neither a rate"),
         ((CODEL, PLAIN, []), {"state": 5}, "state is 5; expected a mapping"),
+        ((CODEL, PLAIN, []), {"state": {"count": float("nan")}}, "count is nan; expected a number"),
         ((CODEL, PLAIN, []), {"state": {"count": {"a": 1}}}, "count: flow 'a' is not a whole number"),
         (({"kind": "pie", "limit": "9pkt"}, {"time": [0, 2**62]}, []), {}, "shorter time|too many|million"),
     ],

@@ -13,6 +13,7 @@ from sojourn.cli.flag import Flag
 from sojourn.errors import SojournError
 
 _MIN_SAMPLES = 50
+_EVERY_S = 2.0
 
 
 def measure(
@@ -31,7 +32,7 @@ def measure(
     jobs: int = 0,
     live: str | None = None,
     prometheus: int | None = None,
-    every: float = 2.0,
+    every: float = _EVERY_S,
     duration: float | None = None,
 ) -> int:
     """Measure the queueing delay in both directions, from one capture made near either end.
@@ -106,8 +107,8 @@ def measure(
         return Exit.DONE
     if not captures:
         raise SojournError("no capture was named; expected files, `-` (standard input) or --live INTERFACE")
-    if prometheus is not None or duration is not None:
-        raise SojournError("--prometheus and --duration go with --live")
+    if prometheus is not None or duration is not None or every != _EVERY_S:
+        raise SojournError("--prometheus, --every and --duration go with --live")
     if report is not None and (report.suffix != ".html" or report.is_dir()):
         raise SojournError(f"--report is {str(report)!r}; expected a file that ends in .html")
     from sojourn.capture import measure as run

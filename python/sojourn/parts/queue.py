@@ -1,5 +1,6 @@
 """A queue by itself: packets at given times in, what became of each and the discipline's variables out."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -248,5 +249,8 @@ def _settings(state: Mapping[str, Any]) -> list[tuple[str, int | None, float]]:
         of_flows = value.items() if isinstance(value, Mapping) else [(None, value)]
         for flow, given in of_flows:
             known = flow if flow is None else whole(flow, f"{name}: flow", 2**32 - 1)
-            settings.append((str(name), known, number(given, name)))
+            wanted = number(given, name)
+            if math.isnan(wanted) and name != "idle_since":
+                raise ArgumentError(f"{name} is nan; expected a number, as every variable but idle_since has")
+            settings.append((str(name), known, wanted))
     return settings
