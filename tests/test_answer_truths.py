@@ -239,3 +239,13 @@ def test_show_writes_large_numbers_out(tmp_path: Path, capsys: pytest.CaptureFix
     print_table(open_results(write_results(tmp_path / "r", results, [])))
     said = capsys.readouterr().out
     assert " 16800 " in said and "e+" not in said
+
+
+def test_a_loss_above_all_that_came_is_explained() -> None:
+    def loss(share: float) -> str:
+        results = [one({KIND: "fifo"})]
+        results[0]["links"]["down"]["loss"] = share
+        return what_is_good(gather(Spec("heatmap", "links.down.loss"), results, {KIND: ["fifo"]}))
+
+    assert "had come before the warm-up was over" in loss(6.3)
+    assert "warm-up" not in loss(1.0)

@@ -36,6 +36,11 @@ _OCCUPANCY = (
     "any packet's wait."
 )
 
+_MORE_THAN_ALL = (
+    " More than 100 %: packets were dropped while they waited that had come before the warm-up was over, and "
+    "are not among those that came."
+)
+
 
 def how_to_read(plot: Plot) -> str:
     """Return one sentence on what the marks of a figure are."""
@@ -64,4 +69,11 @@ def what_is_good(plot: Plot) -> str:
         )
     if plot.spec.kind == "heatmap":
         sentence += _ROWS.get(shown.kind, "").format(x=lower(axis_name(plot.x)))
+    if shown.path.startswith("links.") and shown.path.endswith(".loss") and _above(plot, 1.0):
+        sentence += _MORE_THAN_ALL
     return sentence + (_OCCUPANCY if shown.path.endswith("occupancy_delay_ms") else "")
+
+
+def _above(plot: Plot, most: float) -> bool:
+    numbers = plot.frame["value"].drop_nulls() if "value" in plot.frame.columns else ()
+    return any(number > most for number in numbers)
