@@ -119,7 +119,7 @@ pub(super) fn quantum(pacing: Rate, mss: u64) -> u64 {
     } else if pacing < Rate(24_000_000) {
         2 * mss
     } else {
-        pacing.bytes_in(Span::from_millis(1)).clamp(2 * mss, 65_536)
+        pacing.bytes_in(Span::from_millis(1)).min(65_536).max(2 * mss)
     }
 }
 
@@ -159,6 +159,13 @@ mod tests {
             filter.get()
         });
         assert_eq!(seen, [5, 9, 9, 9, 9, 4, 2]);
+    }
+
+    #[test]
+    fn two_segments_are_sent_at_once_however_large_they_are() {
+        let at_once = [1448, 9000, 32_768, 64_000].map(|mss| quantum(Rate(100_000_000), mss));
+        assert_eq!(at_once, [12_500, 18_000, 65_536, 128_000]);
+        assert_eq!(quantum(Rate(10_000_000_000), 1448), 65_536);
     }
 
     #[test]
