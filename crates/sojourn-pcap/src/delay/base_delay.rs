@@ -15,10 +15,9 @@ use crate::delay::bounds::Bounds;
 use crate::delay::estimate::utp_observer::PATH_JITTER;
 use crate::delay::evidence::{IDLE_SPREAD, SPREAD};
 use crate::delay::first_look::Looked;
-use crate::delay::host::{Host, Hosts, Transmission};
+use crate::delay::host::{Hosts, SILENCE, Transmission};
 use crate::delay::log::{DATA, ECHOED, IDLE, Log, TOWARD};
 use crate::delay::share::each;
-use crate::delay::tcp_flow::SILENCE;
 use crate::delay::track::{Estimator, Protocol, Track};
 
 /// What the shortest round trip of a host is expected to be off by, ns.
@@ -42,17 +41,18 @@ pub(crate) fn finalize(log: &Log, tracks: &mut [Track], looks: &[Looked], hosts:
             let first = looks[i].as_ref().filter(|_| !transmission.known());
             let seen = first.and_then(|look| look.bounds(&track.scale(), host.echo_min));
             let seen = seen.unwrap_or_else(|| Bounds::seen(log, i, track, host.echo_min, &transmission));
-            of_track(log, i, track, host, seen, &transmission);
+            of_track(log, i, track, hosts, seen, &transmission);
         },
     );
 }
 
-fn of_track(log: &Log, i: usize, track: &mut Track, host: &Host, bounds: Bounds, transmission: &Transmission) {
+fn of_track(log: &Log, i: usize, track: &mut Track, hosts: &Hosts, bounds: Bounds, transmission: &Transmission) {
     bounds.leave(track);
+    let host = &hosts.all[track.host[0] as usize];
     let Bounds { least, floor, .. } = bounds;
     let (lift, near_least) = match transmission.known() {
-        true => second_look::<true>(log, i, track, [least, floor], host, transmission),
-        false => second_look::<false>(log, i, track, [least, floor], host, transmission),
+        true => second_look::<true>(log, i, track, [least, floor], hosts, transmission),
+        false => second_look::<false>(log, i, track, [least, floor], hosts, transmission),
     };
     let lift = lift.max(track.lift);
     let tick = track.tick_ns.unwrap_or(0.0);
@@ -90,9 +90,10 @@ fn second_look<const SLOW: bool>(
     i: usize,
     track: &mut Track,
     [least, floor]: [f64; 2],
-    host: &Host,
+    hosts: &Hosts,
     transmission: &Transmission,
 ) -> (f64, u32) {
+    let echo_min = hosts.all[track.host[0] as usize].echo_min;
     let scale = track.scale();
     let reported = track.estimator == Estimator::Reported;
     let fine = track.protocol == Protocol::Utp || (!reported && scale.tick < PATH_JITTER);
@@ -100,7 +101,7 @@ fn second_look<const SLOW: bool>(
     let below = if reported && !fine { f64::NEG_INFINITY } else { least };
     let spread = scale.tick + SPREAD;
     let shows = !reported || track.protocol == Protocol::Utp;
-    let (tcp, echo_min) = (scale.protocol == Protocol::Tcp, host.echo_min);
+    let tcp = scale.protocol == Protocol::Tcp;
     let mut near = NearLeast { fine, count: 0, lowest: [0.0; LEAST] };
     let [mut from, mut to] = track.evidence;
     for chunk in log.chunks(i) {
@@ -124,8 +125,8 @@ fn second_look<const SLOW: bool>(
                 to.add(above_to, spread);
                 to.data |= toward && !entry.is(ECHOED);
             }
-            // When a flow of the host that was under way appeared after it, the silence was none.
-            if entry.is(IDLE) && !(entry.time..entry.time.saturating_add(SILENCE)).contains(&host.midstream) {
+            // When a flow that was under way appeared after it, the silence was none.
+            if entry.is(IDLE) && !(entry.time..entry.time.saturating_add(SILENCE)).contains(&hosts.midstream) {
                 from.idle |= !toward && above < spread + IDLE_SPREAD;
                 to.idle |= above_to < spread + IDLE_SPREAD;
             }

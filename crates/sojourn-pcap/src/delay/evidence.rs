@@ -4,7 +4,7 @@
 //! empty queue is met again and again, and no delay is less: the least delays pile up within what a tick and the path's
 //! jitter spread them by. A queue of constant length (a sender that its receive window holds back) piles up as well;
 //! where a direction carries data, so much is believed only if it also rises and falls. A packet that opens a
-//! connection after a silence finds an empty queue, unless somebody else filled it.
+//! connection after a silence of all hosts finds an empty queue, unless somebody else filled it who was not seen.
 
 /// What a path spreads delays by besides ticks, ns.
 pub(crate) const SPREAD: f64 = 300_000.0;

@@ -249,6 +249,16 @@ impl Finalized<'_> {
         (track.key.address[remote], track.key.address[local], track.key.name(if toward { local } else { remote }))
     }
 
+    /// What the delays of a sample's flow, from the remote host and to it, leave of its round trips, ns; none where
+    /// they are told otherwise.
+    pub(crate) fn round_trip(&self, flow: u32) -> Option<f64> {
+        let MeterState { hosts, tracks, .. } = &self.meter.state;
+        let track = &tracks[flow as usize];
+        let [host, peer] = track.host;
+        let echoed = track.protocol == Protocol::Tcp && hosts.all[host as usize].echo_min < i64::MAX;
+        (echoed && hosts.remote(host, peer)).then_some(track.round_trip_base + track.unassigned)
+    }
+
     /// What the delays of a sample's flow and direction may lack, ns: 0 where its base is that of an empty queue,
     /// infinite where nothing bounds it.
     pub fn missing(&self, flow: u32, toward: bool) -> f64 {

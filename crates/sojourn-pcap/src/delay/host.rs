@@ -17,6 +17,8 @@ use sojourn_net::named;
 use std::collections::BTreeMap;
 
 const NEAR_NS: i64 = 1_000_000;
+/// Silence of all hosts after which their packets no longer wait anywhere, ns.
+pub(crate) const SILENCE: i64 = 2_000_000_000;
 
 named! {
     /// Why a packet gave no sample.
@@ -177,10 +179,6 @@ pub struct Host {
     pub echo_min: i64,
     /// The user said whether it is local.
     pub told: Option<bool>,
-    /// When it last sent, and when the first flow appeared that was already under way, ns.
-    pub last_sent: i64,
-    /// See `last_sent`.
-    pub midstream: i64,
     /// What long packets take longer than short ones, from it and to it.
     pub transmission: [Transmission; 2],
     /// Packets that it sent, by protocol: beside what else each packet changes.
@@ -194,13 +192,6 @@ impl Host {
     #[inline]
     pub fn stats(&mut self, protocol: Protocol) -> &mut Stats {
         self.stats[protocol as usize].get_or_insert_default()
-    }
-
-    /// It sent packets, the last of them now.
-    #[inline]
-    pub(crate) fn sent(&mut self, protocol: Protocol, packets: u64, now: i64) {
-        self.last_sent = now;
-        self.packets[protocol as usize] += packets;
     }
 
     /// Whether it is known to be near.
@@ -249,6 +240,9 @@ pub struct Hosts {
     pub all: Vec<Host>,
     index: BTreeMap<Address, u32>,
     local: Prefixes,
+    /// When any of them last sent, and when the first flow appeared that was already under way, ns.
+    last_sent: i64,
+    pub(crate) midstream: i64,
     /// How often a host was found to answer quicker than before, of those that answer at once, and one.
     changes: u64,
 }
@@ -259,7 +253,23 @@ const MOST_HOSTS: usize = 1 << 16;
 impl Hosts {
     /// No hosts yet; `local` says which will be local, or nothing.
     pub fn new(local: Prefixes) -> Self {
-        Self { local, changes: 1, ..Self::default() }
+        Self { local, changes: 1, last_sent: i64::MIN, midstream: i64::MAX, ..Self::default() }
+    }
+
+    /// A host sent packets, the last of them now.
+    #[inline]
+    pub(crate) fn sent(&mut self, host: u32, protocol: Protocol, packets: u64, now: i64) {
+        self.last_sent = now;
+        self.all[host as usize].packets[protocol as usize] += packets;
+    }
+
+    /// A flow began, or was under way already. Whether nobody had sent for long: others' packets are in the queue of a
+    /// host that was silent, too.
+    pub(crate) fn begins(&mut self, at: i64, opened: bool) -> bool {
+        if !opened {
+            self.midstream = self.midstream.min(at);
+        }
+        opened && self.last_sent < at.saturating_sub(SILENCE)
     }
 
     /// The index of an address. After [`MOST_HOSTS`] all new addresses share the last place.
@@ -281,8 +291,6 @@ impl Hosts {
             response_min: i64::MAX,
             echo_min: i64::MAX,
             told,
-            last_sent: i64::MIN,
-            midstream: i64::MAX,
             transmission: Default::default(),
             packets: [0; 3],
             stats,
@@ -362,6 +370,20 @@ mod tests {
             way.discarded[Discard::Paused as usize] = paused;
             assert_eq!(way.lower_bound(), bound, "{paused}");
         }
+    }
+
+    #[test]
+    fn a_silence_is_one_of_all_hosts() {
+        let mut hosts = Hosts::new(Vec::new());
+        let [a, b] = [1, 2].map(|n| hosts.of(Address(n)));
+        assert!(hosts.begins(0, true), "nobody was seen");
+        hosts.sent(a, Protocol::Tcp, 2, 5);
+        hosts.sent(b, Protocol::Utp, 1, 9);
+        assert_eq!([9, 10].map(|at| hosts.begins(at + SILENCE, true)), [false, true], "since the last of any");
+        assert_eq!(hosts.all.iter().map(|host| host.packets).collect::<Vec<_>>(), [[2, 0, 0], [0, 1, 0]]);
+        // Who was under way already had not been silent.
+        assert!(!hosts.begins(70 + SILENCE, false) && !hosts.begins(90 + SILENCE, false));
+        assert_eq!(hosts.midstream, 70 + SILENCE);
     }
 
     #[test]

@@ -17,8 +17,6 @@ use std::collections::VecDeque;
 
 /// Stamps of one side that the other has not echoed yet. 4096 milliseconds' worth at 1 ms; later ones are not timed.
 const MOST_ECHOES: usize = 4096;
-/// Silence of a host after which its own packets no longer wait anywhere, ns.
-pub(crate) const SILENCE: i64 = 2_000_000_000;
 /// A packet whose stamp the other side will echo.
 #[derive(Debug, Clone, Copy)]
 struct Echo {
@@ -58,9 +56,9 @@ with_defaults! {
         near: Near,
         /// The first segment, if it has a stamp, and its side.
         first: Option<(usize, Entry)>,
-        /// Time of the first packet, and which hosts had been silent before it.
+        /// Time of the first packet, and whether all hosts had been silent before it.
         began: i64,
-        idle: [bool; 2],
+        idle: bool,
     }
 }
 
@@ -102,7 +100,7 @@ impl TcpFlow {
         }
         let host = self.hosts[side];
         if self.packets >= 2 {
-            state.hosts.all[host as usize].sent(Protocol::Tcp, if self.packets == 2 { 2 } else { 1 }, time);
+            state.hosts.sent(host, Protocol::Tcp, if self.packets == 2 { 2 } else { 1 }, time);
         }
         if heard.marks & REOPENED != 0 {
             self.reopen(state);
@@ -124,19 +122,14 @@ impl TcpFlow {
         self.stamped(state, seen, segment, &heard, stamps);
     }
 
-    /// Both hosts are known: had they been silent before this connection?
+    /// Both hosts are known: had all been silent before this connection?
     fn open(&mut self, state: &mut MeterState, key: &Key) {
         self.hosts = key.address.map(|address| state.hosts.of(address));
         self.near = Near::default();
-        for (idle, host) in self.idle.iter_mut().zip(self.hosts) {
-            let host = &mut state.hosts.all[host as usize];
-            host.stats(Protocol::Tcp);
-            if self.opened {
-                *idle = host.last_sent < self.began.saturating_sub(SILENCE);
-            } else {
-                host.midstream = host.midstream.min(self.began);
-            }
+        for host in self.hosts {
+            state.hosts.all[host as usize].stats(Protocol::Tcp);
         }
+        self.idle = state.hosts.begins(self.began, self.opened);
     }
 
     /// A round trip by sequence numbers, which tell near from far.
@@ -198,7 +191,7 @@ impl TcpFlow {
             if let Some(after) = round_trip {
                 state.hosts.responded(host, after);
             }
-            let idle = self.packets <= 3 && self.idle[side];
+            let idle = self.packets <= 3 && self.idle;
             let flags = if segment.payload > 0 { DATA } else { 0 } | if idle { IDLE } else { 0 };
             self.observe(state, seen, stamp, round_trip, flags);
             if !known {
@@ -244,7 +237,7 @@ impl TcpFlow {
         if let Some((side, entry)) = self.first.take()
             && !state.hosts.near(self.hosts[side], self.hosts[1 - side])
         {
-            let entry = if self.idle[side] { entry.flagged(IDLE) } else { entry };
+            let entry = if self.idle { entry.flagged(IDLE) } else { entry };
             let of = self.track(key, side, Estimator::Observer);
             state.log(&mut self.sides[side].tracks.observed, &of, entry);
         }

@@ -12,7 +12,6 @@ use crate::delay::route::Route;
 use crate::delay::sighting::Seen;
 use crate::delay::stamps::Unwrapped;
 use crate::delay::state::{Choice, MeterState};
-use crate::delay::tcp_flow::SILENCE;
 use crate::delay::track::{Estimator, Protocol, TrackRef};
 use crate::delay::tracks::Tracks;
 
@@ -119,21 +118,17 @@ struct Side {
 pub(crate) struct UtpFlow {
     sides: [Side; 2],
     hosts: [u32; 2],
-    /// Which hosts had been silent before it, and how many packets passed.
-    idle: [bool; 2],
+    /// Whether all hosts had been silent before it, and how many packets passed.
+    idle: bool,
     packets: u32,
 }
 
 impl UtpFlow {
     fn new(state: &mut MeterState, hosts: [u32; 2], opened: bool, began: i64) -> Self {
-        let idle = hosts.map(|host| {
-            let host = &mut state.hosts.all[host as usize];
-            host.stats(Protocol::Utp);
-            if !opened {
-                host.midstream = host.midstream.min(began);
-            }
-            opened && host.last_sent < began.saturating_sub(SILENCE)
-        });
+        for host in hosts {
+            state.hosts.all[host as usize].stats(Protocol::Utp);
+        }
+        let idle = state.hosts.begins(began, opened);
         Self { sides: Default::default(), hosts, idle, packets: 0 }
     }
 
@@ -168,9 +163,9 @@ impl UtpFlow {
     fn packet(&mut self, state: &mut MeterState, seen: &Seen<'_>, header: &Header, length: u32) {
         let hosts = self.hosts;
         let (host, peer_host) = (hosts[seen.side], hosts[1 - seen.side]);
-        state.hosts.all[host as usize].sent(Protocol::Utp, 1, seen.time);
+        state.hosts.sent(host, Protocol::Utp, 1, seen.time);
         self.packets = self.packets.saturating_add(1);
-        let idle = if self.packets <= 4 && self.idle[seen.side] { IDLE } else { 0 };
+        let idle = if self.packets <= 4 && self.idle { IDLE } else { 0 };
         let [a, b] = &mut self.sides;
         let (me, peer) = if seen.side == 0 { (a, b) } else { (b, a) };
         if me.last == (header.seq, header.stamp) && me.begun.is_some() && header.kind != utp::STATE {
@@ -208,7 +203,7 @@ impl UtpFlow {
             && let Some(sent) = peer.reports.reported(header.ack, !near[0])
         {
             peer.differences.follow(header.difference);
-            let idle = if self.packets <= 6 && self.idle.iter().any(|idle| *idle) { IDLE } else { 0 };
+            let idle = if self.packets <= 6 && self.idle { IDLE } else { 0 };
             let entry = Entry::new(sent.frame, sent.time, peer.differences.highest(), DATA | idle, None);
             state.log(&mut peer.tracks.reported, &of(1 - seen.side, Estimator::Reported), entry);
         }

@@ -105,9 +105,9 @@ impl Connection {
         if segment.flags & ACK != 0
             && let Some(ack) = self.ways[other].place(segment.ack)
         {
-            let unseen = self.ways[other].acknowledged(ack, now);
+            let unseen = self.ways[other].acknowledged(ack, segment.payload, now);
             if self.ways[other].end == 0 && self.handshakes[by].is_none() {
-                self.handshakes[by] = self.ways[other].answered_in;
+                self.handshakes[by] = self.ways[other].answered_in();
             }
             if unseen > 0 {
                 self.bytes(other, unseen, now, more);
@@ -139,7 +139,7 @@ impl Connection {
     /// An end sent `new` bytes. Returns whether a turn begins with them.
     fn new_data(&mut self, by: usize, before: &Way, new: u64, now: i64, more: bool) -> bool {
         let other = &self.ways[1 - by];
-        let (heard, answers_in) = (other.acked, other.answered_in.unwrap_or(0));
+        let (heard, answers_in) = (other.acked, other.answered_in().unwrap_or(0));
         // Neither had heard all of the other when it sent.
         if heard < other.end && before.end >= other.heard && other.end > 0 && before.end + (new as i64) > other.heard {
             self.concurrent = true;
@@ -273,18 +273,19 @@ fn is_full(payload: u32, full: u32) -> bool {
 
 /// The shortest answers of both ends together, ns; what clocks that jump make of it is no less.
 fn round_trip(ways: &[Way; 2]) -> i64 {
-    ways.iter().filter_map(|way| way.answered_in).fold(0, i64::saturating_add)
+    ways.iter().filter_map(Way::answered_in).fold(0, i64::saturating_add)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::way::Answer;
     use super::*;
 
     #[test]
     fn clocks_that_jump_make_no_round_trip_negative() {
-        let way = |answered_in| {
+        let way = |answered_in: Option<i64>| {
             let mut way = Way::default();
-            way.answered_in = answered_in;
+            way.answered = answered_in.map(|took| Answer { sent: (0, 0), came: (took, 0) });
             way
         };
         assert_eq!(round_trip(&[way(Some(15)), way(Some(25))]), 40);

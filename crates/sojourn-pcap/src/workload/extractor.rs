@@ -5,6 +5,7 @@ use super::first_flight::{InitialWindows, one_segment};
 use super::header::extra;
 use super::turns::{Recorded, Turn, Workload};
 use super::waits::{Host as Waited, Waits};
+use super::way::Answer;
 use crate::decode::{Address, Packet, Transport, decode};
 use crate::read::Frame;
 use sojourn_net::with_defaults;
@@ -220,16 +221,16 @@ impl Extractor {
             },
         };
         // Between two hosts the way is the same: the least of all their connections.
-        let mut rounds: BTreeMap<(Address, Address), Option<i64>> = BTreeMap::new();
+        let mut quickest: BTreeMap<(Address, Address), Answer> = BTreeMap::new();
         // And all that one sends to the other is cut alike: the longest segments, and where they are known to be full.
         let mut cuts: BTreeMap<(Address, Address), [u32; 2]> = BTreeMap::new();
         for entry in &self.entries {
             let Kept::Tcp(connection) = &entry.kept else { continue };
             for (host, peer, way) in [(entry.opener, entry.acceptor, 1), (entry.acceptor, entry.opener, 0)] {
                 // What the other end sends is answered by this one.
-                if let Some(took) = connection.ways[way].answered_in {
-                    let slot = rounds.entry((host.0, peer.0)).or_default();
-                    *slot = Some(slot.map_or(took, |least| least.min(took)));
+                if let Some(answer) = connection.ways[way].answered {
+                    let slot = quickest.entry((host.0, peer.0)).or_insert(answer);
+                    *slot = std::cmp::min_by_key(*slot, answer, Answer::took);
                 }
                 // Its own are in the way of the other index.
                 let own = &connection.ways[1 - way];
@@ -238,7 +239,7 @@ impl Extractor {
                 *cut = (*cut).max(one_segment(own.cut, connection.ways[way].mss));
             }
         }
-        let round = |host: Address, peer: Address| rounds.get(&(host, peer)).copied().flatten();
+        let round = |host: Address, peer: Address| Some(self.waits.of(host).round(quickest.get(&(host, peer))?));
         let ends: Vec<Ends<'_>> = self
             .entries
             .iter()

@@ -17,6 +17,7 @@ mod connection;
 mod extractor;
 mod first_flight;
 mod header;
+mod queue;
 #[cfg(test)]
 mod tests;
 mod turns;

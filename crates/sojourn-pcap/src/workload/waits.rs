@@ -2,8 +2,10 @@
 //!
 //! A queue that is first in, first out keeps packets in order. Where packets are seen as they come, one waited no less
 //! than the one before it still had to wait at that time; where they are seen as they leave, no less than the one
-//! behind it had waited by then. If the queue cannot have emptied between the two, it is taken to have changed evenly.
+//! behind it had waited by then.
 
+use super::queue::{self, Flow, Lacking, Round, Told, Way};
+use super::way::Answer;
 use crate::Meter;
 use crate::decode::Address;
 use crate::delay::host::Transmission;
@@ -16,15 +18,21 @@ const MOST: usize = 1 << 24;
 /// Ethernet, IPv4 and TCP with timestamps.
 const HEADERS: u32 = 66;
 
-/// When packets were seen, and what they waited, ns.
-type Told = Vec<(i64, i64)>;
+/// A far host, and whether packets went to it.
+type Side = (Address, bool);
 
-/// By far host and whether packets went to it.
 #[derive(Default)]
 pub(super) struct Waits {
     meter: Meter,
-    told: BTreeMap<(Address, bool), Told>,
+    /// Logs of the meter so far.
+    logs: u32,
+    told: BTreeMap<Side, Told>,
+    /// By flow, those that may lack something: their queue was never seen empty.
+    lacking: BTreeMap<Side, BTreeMap<Flow, Lacking>>,
     own: BTreeMap<Address, [Transmission; 2]>,
+    /// What flows tell of the shortest round trips of hosts, and those, as no echo and most flows tell.
+    flows: BTreeMap<Address, BTreeMap<Flow, Round>>,
+    rounds: BTreeMap<Address, i64>,
     kept: usize,
 }
 
@@ -41,6 +49,8 @@ pub(super) struct Host<'a> {
     pub(super) to: &'a [(i64, i64)],
     /// What the transmission of long packets takes, from the host and to it.
     pub(super) own: [Transmission; 2],
+    /// Its shortest round trip as stamps and others tell.
+    pub(super) round: Option<i64>,
 }
 
 impl Waits {
@@ -59,27 +69,73 @@ impl Waits {
         while finalized.fill(&mut samples, 1 << 16) {
             for sample in samples.iter().take(MOST.saturating_sub(self.kept)) {
                 let (host, _, _) = finalized.flow(sample.flow, sample.toward);
-                let told = self.told.entry((host, sample.toward)).or_default();
-                told.push((sample.time_ns, sample.delay_ns.max(0.0) as i64));
+                let waited = (sample.time_ns, sample.delay_ns.max(0.0) as i64);
+                let side = (host, sample.toward);
+                if finalized.missing(sample.flow, sample.toward) > 0.0 {
+                    let flow = self.lacking.entry(side).or_default().entry((self.logs, sample.flow)).or_default();
+                    flow.told.push(waited);
+                } else {
+                    self.told.entry(side).or_default().push(waited);
+                }
+                if let Some(left) = finalized.round_trip(sample.flow) {
+                    let round = self.flows.entry(host).or_default().entry((self.logs, sample.flow)).or_default();
+                    (round.packets, round.left) = (round.packets + 1, left as i64);
+                }
                 self.kept += 1;
             }
         }
+        self.logs += 1;
     }
 
     /// All that the frames so far tell.
     pub(super) fn settle(&mut self) {
         self.take();
-        self.told.values_mut().for_each(|told| told.sort_unstable());
-        self.own = self.meter.hosts().all.iter().map(|host| (host.address, host.transmission)).collect();
+        self.own = self.told.keys().chain(self.lacking.keys()).map(|(host, _)| (*host, Default::default())).collect();
+        let hosts = &self.meter.hosts().all;
+        self.own.extend(hosts.iter().map(|host| (host.address, host.transmission)));
+        self.rounds.extend(hosts.iter().map(|host| (host.address, host.echo_min)));
+        let hosts_of: Vec<Address> = self.own.keys().copied().collect();
+        let mut sides: [Vec<Way<'_>>; 2] = Default::default();
+        for (host, [from, to]) in &mut self.own {
+            for (own, to) in [(from, false), (to, true)] {
+                let known = self.told.remove(&(*host, to)).unwrap_or_default();
+                let lacking = self.lacking.remove(&(*host, to)).unwrap_or_default();
+                sides[usize::from(to)].push(Way { known, lacking, own });
+            }
+        }
+        let [from, to] = &mut sides;
+        queue::settle(from, false);
+        queue::settle(to, true);
+        let calm = [queue::calm(from), queue::calm(to)];
+        let both = from.iter().zip(to.iter());
+        let settled = both.zip(&hosts_of).map(|((from, to), host)| {
+            let flows = self.flows.remove(host).unwrap_or_default();
+            (*host, queue::round([from, to], &flows, calm), [from.told(), to.told()])
+        });
+        for (host, round, told) in settled.collect::<Vec<_>>() {
+            let least = self.rounds.entry(host).or_insert(i64::MAX);
+            *least = (*least).min(round.unwrap_or(i64::MAX));
+            for (told, to) in told.into_iter().zip([false, true]).filter(|(told, _)| !told.is_empty()) {
+                self.told.insert((host, to), told);
+            }
+        }
     }
 
     pub(super) fn of(&self, host: Address) -> Host<'_> {
         let [from, to] = [false, true].map(|to| self.told.get(&(host, to)).map_or(&[][..], Vec::as_slice));
-        Host { from, to, own: self.own.get(&host).copied().unwrap_or_default() }
+        let own = self.own.get(&host).copied().unwrap_or_default();
+        Host { from, to, own, round: self.rounds.get(&host).copied() }
     }
 }
 
 impl Host<'_> {
+    /// The base round trip, of the quickest answer of the host without what packets take longer that are long, or as
+    /// stamps and others tell.
+    pub(super) fn round(&self, answer: &Answer) -> i64 {
+        let long = [answer.came, answer.sent].into_iter().zip(self.own).map(|((_, of), own)| transmission(own, of));
+        long.fold(answer.took(), i64::saturating_sub).min(self.round.unwrap_or(i64::MAX)).max(0)
+    }
+
     /// True if something is known of packets from it, then nearly all is, and of those to it that were seen by then.
     pub(super) fn is_known(&self, at: i64) -> bool {
         !self.from.is_empty() && self.to.first().is_some_and(|(first, _)| *first <= at)
@@ -102,29 +158,31 @@ fn transmission(own: Transmission, payload: u32) -> i64 {
 
 /// What a packet seen `at` waited; `ahead`: it was seen before it waited.
 fn waited(told: &[(i64, i64)], at: i64, ahead: bool) -> i64 {
-    let next = told.partition_point(|(time, _)| *time < at);
-    let (before, after) = (next.checked_sub(1).and_then(|last| told.get(last)), told.get(next));
-    if let Some(&(time, wait)) = after
-        && time == at
-    {
-        return wait;
-    }
-    if let (Some(&(first, one)), Some(&(second, other))) = (before, after) {
-        let apart = second.saturating_sub(first);
-        if apart < if ahead { one } else { other } {
-            let share = at.saturating_sub(first) as f64 / apart as f64;
-            return one + ((other - one) as f64 * share) as i64;
+    queue::between(told, at, ahead).unwrap_or_else(|| {
+        let next = told.partition_point(|(time, _)| *time < at);
+        match if ahead { next.checked_sub(1).and_then(|last| told.get(last)) } else { told.get(next) } {
+            Some(&(time, wait)) => wait.saturating_sub(at.saturating_sub(time).saturating_abs()).max(0),
+            None => 0,
         }
-    }
-    match if ahead { before } else { after } {
-        Some(&(time, wait)) => wait.saturating_sub(at.saturating_sub(time).saturating_abs()).max(0),
-        None => 0,
-    }
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_queue_that_was_never_empty_and_length_took_is_no_part_of_the_round_trip() {
+        let own = [0.1, 0.2].map(|ns_per_byte| Transmission { short: 66, ns_per_byte });
+        let answer = |took: i64, sent, came| Answer { sent: (100, sent), came: (100 + took, came) };
+        let round = |round, of: Answer| Host { own, round, ..Host::default() }.round(&of);
+        assert_eq!(round(None, answer(160, 0, 0)), 160);
+        assert_eq!(round(None, answer(160, 100, 200)), 120, "20 there, 20 back");
+        assert_eq!([-1, 150, 170].map(|told| round(Some(told), answer(160, 0, 0))), [0, 150, 160]);
+        // That this very packet waited, as others tell, is less certain than that none was quicker.
+        let told = [(100, 50), (260, 50)];
+        assert_eq!(Host { from: &told, to: &told, ..Host::default() }.round(&answer(160, 0, 0)), 160);
+    }
 
     #[test]
     fn between_two_packets_a_queue_changed_evenly_unless_it_may_have_emptied() {

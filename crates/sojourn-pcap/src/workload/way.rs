@@ -3,6 +3,19 @@
 /// Sequence numbers that jump further are of another connection, or forged.
 const FARTHEST: i64 = 1 << 30;
 
+/// What an end sent, and what came of it: when each passed, and its payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Answer {
+    pub(super) sent: (i64, u32),
+    pub(super) came: (i64, u32),
+}
+
+impl Answer {
+    pub(super) fn took(&self) -> i64 {
+        self.came.0.saturating_sub(self.sent.0).max(0)
+    }
+}
+
 /// One end's sending.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Way {
@@ -30,10 +43,10 @@ pub(super) struct Way {
     pub(super) syn: bool,
     pub(super) fin: bool,
     pub(super) reset: bool,
-    /// Data whose answer is waited for: its end, and when it passed.
-    probe: Option<(i64, i64)>,
-    /// Least time that the *other* end takes to answer data of this one, as seen here.
-    pub(super) answered_in: Option<i64>,
+    /// Data whose answer is waited for: its end, when it passed, and its payload.
+    probe: Option<(i64, (i64, u32))>,
+    /// Quickest answer of the *other* end to this one, as seen here.
+    pub(super) answered: Option<Answer>,
     pub(super) mss: Option<u16>,
     pub(super) scale: Option<u8>,
     pub(super) window: u32,
@@ -88,22 +101,27 @@ impl Way {
         }
         self.end = end;
         self.last = payload;
-        self.probe.get_or_insert((end, now));
+        self.probe.get_or_insert((end, (now, payload)));
         new as u64
     }
 
     /// A SYN or the answer to it passed: the other end answers it at once.
     pub(super) fn probe(&mut self, now: i64, again: bool) {
-        self.probe = if again { None } else { Some((0, now)) };
+        self.probe = if again { None } else { Some((0, (now, 0))) };
     }
 
-    /// The other end acknowledged up to `ack`. Returns how many of the bytes had not been seen.
-    pub(super) fn acknowledged(&mut self, ack: i64, now: i64) -> u64 {
-        if let Some((waited, since)) = self.probe
+    /// Least time that the other end takes to answer data of this one.
+    pub(super) fn answered_in(&self) -> Option<i64> {
+        self.answered.map(|answer| answer.took())
+    }
+
+    /// The other end acknowledged up to `ack`, with so much payload. Returns how many of the bytes had not been seen.
+    pub(super) fn acknowledged(&mut self, ack: i64, payload: u32, now: i64) -> u64 {
+        if let Some((waited, sent)) = self.probe
             && ack >= waited
         {
-            let took = now.saturating_sub(since).max(0);
-            self.answered_in = Some(self.answered_in.map_or(took, |least| least.min(took)));
+            let answer = Answer { sent, came: (now, payload) };
+            self.answered = self.answered.filter(|quickest| quickest.took() <= answer.took()).or(Some(answer));
             self.probe = None;
         }
         if ack >= 0 {
@@ -154,8 +172,8 @@ mod tests {
     fn what_is_acknowledged_was_sent_though_nobody_saw_it() {
         let mut way = opened(7);
         let ack = way.place(8 + 1000).expect("near");
-        assert_eq!(way.acknowledged(ack, 3), 1000);
-        assert_eq!(way.acknowledged(ack, 4), 0);
+        assert_eq!(way.acknowledged(ack, 0, 3), 1000);
+        assert_eq!(way.acknowledged(ack, 0, 4), 0);
         assert_eq!(way.data((0, 1000), 5), 0);
         assert!(way.is_idle());
     }
@@ -165,11 +183,11 @@ mod tests {
         let mut way = opened(7);
         way.data((0, 100), 10);
         way.data((0, 100), 500);
-        way.acknowledged(100, 520);
-        assert_eq!(way.answered_in, None);
+        way.acknowledged(100, 0, 520);
+        assert_eq!(way.answered_in(), None);
         way.data((100, 200), 600);
-        way.acknowledged(200, 640);
-        assert_eq!(way.answered_in, Some(40));
+        way.acknowledged(200, 0, 640);
+        assert_eq!(way.answered_in(), Some(40));
     }
 
     #[test]
