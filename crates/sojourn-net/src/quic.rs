@@ -2,12 +2,13 @@
 //!
 //! An [`Endpoint`] is one end of a connection: packets go in, packets come out, and each stream is delivered by itself.
 //! Differences: one packet number space instead of three; the handshake's messages go over the stream [`CRYPTO`], whose
-//! contents the application knows; flow control never limits; clients acknowledge every second packet, where Chromium
-//! acknowledges every tenth after the first hundred.
+//! contents the application knows; flow control never limits. Where the RFCs leave a choice, an end may be like that of
+//! Chromium (a client) or of quinn (a server).
 
 mod endpoint;
 mod pacing;
 mod packet;
+mod path_mtu;
 mod received;
 mod recovery;
 mod streams;

@@ -3,13 +3,15 @@
 //! Source: RFC 9000 §8.1 (a server sends at most three times what it received before it has seen the address work),
 //! §13; RFC 9002 §6, §7, with any controller that goes by windows, paced. When a window counts as used (§7.8) the RFC
 //! leaves open: here by the rule of this engine's TCP, which is Linux's and that of Chromium's QUIC (quiche,
-//! `IsCwndLimited`) as well: in slow start more than half is enough. [`Endpoint::strict`] has quinn's (0.11,
-//! `app_limited`): it was used if data waits for it.
+//! `IsCwndLimited`) as well: in slow start more than half is enough. [`Endpoint::like_quinn`] sends as quinn does (0.11):
+//! a window was used if data waits for it (`app_limited`), nothing leaves beyond it when a recovery begins, the pacer
+//! waits for a whole burst, and datagrams begin with 1200 bytes and find out how long they may be (RFC 9000 §14.3).
 
 use super::pacing::Pacer;
 use super::packet::{DATAGRAM, Frame, INITIAL, Packet};
+use super::path_mtu::PathMtu;
 use super::received::Received;
-use super::recovery::{News, Recovery};
+use super::recovery::{CHROMIUMS_FIRST_RTT, News, Recovery};
 use super::streams::{CRYPTO, Receive, Send, StreamId};
 use crate::congestion::{Ack, Congestion, CongestionControl, Window};
 use crate::tcp::cwnd_limited::CwndLimited;
@@ -18,8 +20,8 @@ use std::collections::BTreeMap;
 
 /// Packets that a probe timeout sends (RFC 9002 §6.2.4).
 const PROBES: u32 = 2;
-/// No controller's window is less (RFC 9002 §7.2).
-const LEAST_WINDOW: u64 = 2 * DATAGRAM;
+/// No controller's window is less, in full packets (RFC 9002 §7.2).
+const LEAST_WINDOW: u64 = 2;
 const AMPLIFICATION: u64 = 3;
 /// Room for any acknowledgement, or for a little data.
 const LEAST: u64 = 200;
@@ -42,8 +44,9 @@ pub struct Endpoint {
     cwnd_limited: CwndLimited,
     /// Data waited for the window, or for the pacer, when sending stopped last.
     waits: bool,
-    /// A window grows only while data waits for it.
+    /// A window grows only while data waits for it, and is never exceeded.
     strict: bool,
+    pub(super) path_mtu: PathMtu,
     received: Received,
     send: Send,
     receive: BTreeMap<StreamId, Receive>,
@@ -61,6 +64,8 @@ pub struct Endpoint {
     bytes_received: u64,
     bytes_sent: u64,
     delivered: u64,
+    /// Bytes that the controller, which counts in full packets, was not told of yet.
+    part: u64,
     lost: u64,
     retransmits: u64,
 }
@@ -76,6 +81,7 @@ impl Endpoint {
             cwnd_limited: CwndLimited::default(),
             waits: true,
             strict: false,
+            path_mtu: PathMtu::KNOWN,
             received: Received::default(),
             send: Send::default(),
             receive: BTreeMap::new(),
@@ -88,14 +94,21 @@ impl Endpoint {
             bytes_received: 0,
             bytes_sent: 0,
             delivered: 0,
+            part: 0,
             lost: 0,
             retransmits: 0,
         }
     }
 
-    /// The same end, whose window grows only while data waits for it.
-    pub fn strict(self) -> Self {
-        Self { strict: true, ..self }
+    /// The same end, sending as quinn does: in bursts, within its window, and with no knowledge of the path's MTU.
+    pub fn like_quinn(self) -> Self {
+        Self { strict: true, path_mtu: PathMtu::SEARCHED, pacer: Pacer::in_bursts(), ..self }
+    }
+
+    /// The same end, before anything was sent, as Chromium's clients are: few acknowledgements, and an early first probe.
+    pub fn like_chromium(self) -> Self {
+        let recovery = Recovery::expecting(CHROMIUMS_FIRST_RTT);
+        Self { received: Received::decimating(), recovery, ..self }
     }
 
     /// Adds bytes to a stream; the lowest urgency is sent first.
@@ -117,7 +130,7 @@ impl Endpoint {
     /// A packet arrived: the streams that have grown, with their bytes in order so far.
     pub fn on_packet(&mut self, now: Time, packet: &Packet) -> Vec<(StreamId, u64)> {
         self.bytes_received += packet.bytes;
-        if !self.received.arrived(packet.number, packet.is_eliciting(), now) {
+        if !self.received.arrived(packet.number, packet.is_eliciting(), now, self.recovery.rtt().1) {
             return Vec::new();
         }
         let mut grown = Vec::new();
@@ -146,6 +159,9 @@ impl Endpoint {
         if self.role == Role::Server && news.acknowledged.iter().flat_map(|packet| &packet.frames).any(is_hello) {
             self.validated = true;
         }
+        for packet in &news.acknowledged {
+            self.path_mtu.acknowledged(packet.number);
+        }
         self.repair(now, &news);
         // What was sent before the last reduction says nothing about a larger window (RFC 9002 §7.3.2).
         let old = |at: Time| self.reduced_at.is_some_and(|since| at <= since);
@@ -157,10 +173,14 @@ impl Endpoint {
         }
         let (srtt, min_rtt) = self.recovery.rtt();
         if counted > 0 {
+            // A window grows by the bytes acknowledged (RFC 9002 §7.3.1), whatever packets they came in.
+            self.part += counted;
+            let whole = self.part / DATAGRAM * DATAGRAM;
+            self.part -= whole;
             self.control.on_ack(
                 now,
                 &Ack {
-                    delivered: counted,
+                    delivered: whole,
                     in_flight: before,
                     una: (newest.0 + 1) * DATAGRAM,
                     next: self.next_number * DATAGRAM,
@@ -188,17 +208,23 @@ impl Endpoint {
 
     /// What was lost is sent again, and tells the controller once for each window.
     fn repair(&mut self, now: Time, news: &News) {
-        let Some(newest) = news.lost.last().map(|packet| packet.at) else { return };
+        let mut newest = None;
         for packet in &news.lost {
+            // A lost probe of the path says nothing of congestion (RFC 9000 §14.4).
+            if self.path_mtu.lost(packet.number) {
+                continue;
+            }
+            newest = Some(packet.at);
             self.lost += packet.bytes;
             self.retransmits += 1;
             self.again(&packet.frames);
         }
+        let Some(newest) = newest else { return };
         if self.reduced_at.is_none_or(|since| newest > since) {
             (self.reduced_at, self.recovering) = (Some(now), true);
             self.control.on_congestion(now, Congestion::Loss, self.recovery.bytes());
             // The window is reduced at once: one packet may leave before that (RFC 9002 §7.3.2).
-            if self.send.has_data() {
+            if self.send.has_data() && !self.strict {
                 self.beyond = self.beyond.max(1);
             }
         }
@@ -228,18 +254,18 @@ impl Endpoint {
 
     pub(super) fn window(&self) -> Window {
         let window = self.control.window();
-        Window { cwnd: window.cwnd.max(LEAST_WINDOW), ..window }
+        Window { cwnd: window.cwnd.max(LEAST_WINDOW * self.path_mtu.current()), ..window }
     }
 
     /// The window has room for a full packet.
     fn fits(&self) -> bool {
-        self.recovery.bytes() + DATAGRAM <= self.window().cwnd
+        self.recovery.bytes() + self.path_mtu.current() <= self.window().cwnd
     }
 
     /// When a packet may leave that the window has room for.
     fn paced(&self) -> Option<Time> {
         let waits = self.send.has_data() && self.fits();
-        waits.then(|| self.pacer.next(self.window().cwnd, self.recovery.rtt().0))
+        waits.then(|| self.pacer.next(self.path_mtu.current(), self.window().cwnd, self.recovery.rtt().0))
     }
 
     /// Time has come: afterwards poll.
@@ -271,20 +297,21 @@ impl Endpoint {
     /// The next packet to send now, if any.
     pub fn poll(&mut self, now: Time) -> Option<Packet> {
         let has_data = self.send.has_data();
-        let leaves = self.fits() && self.pacer.lets(now, self.window().cwnd, self.recovery.rtt().0);
+        let full = self.path_mtu.current();
+        let leaves = self.fits() && self.pacer.lets(now, full, self.window().cwnd, self.recovery.rtt().0);
         if !(has_data && leaves) {
             // Who waits for the pacer would have filled the window without it (RFC 9002 §7.8).
             let una = self.recovery.una(self.next_number);
             self.waits = has_data;
             self.cwnd_limited.observe(has_data, self.recovery.bytes(), una, self.next_number);
         }
-        let most = self.allowance().min(DATAGRAM);
+        let most = self.allowance().min(if leaves { full } else { self.path_mtu.least() });
         let may = most >= LEAST;
         let sends_data = has_data && may && (leaves || self.beyond > 0);
         let pings = !has_data && may && self.beyond > 0;
         let due = self.received.due().is_some_and(|at| at <= now);
         if !(sends_data || pings || (due && may)) {
-            return None;
+            return self.probe_path(now);
         }
         let mut frames = Vec::new();
         if let Some((ranges, delay)) = self.received.acknowledge(now) {
@@ -301,14 +328,27 @@ impl Endpoint {
         }
         let eliciting = sends_data || pings;
         let padded = self.role == Role::Client && !self.confirmed && (handshake || pings);
-        let packet = Packet::new(self.next_number, frames, if padded { INITIAL } else { 0 });
-        self.next_number += 1;
-        self.bytes_sent += packet.bytes;
         if eliciting {
             self.beyond = self.beyond.saturating_sub(1);
+        }
+        Some(self.sent(now, frames, if padded { INITIAL } else { 0 }))
+    }
+
+    /// A packet that finds out whether a longer datagram gets through, when nothing else leaves; no window holds it up.
+    fn probe_path(&mut self, now: Time) -> Option<Packet> {
+        let bytes = if self.confirmed { self.path_mtu.probes(self.next_number) } else { None }?;
+        Some(self.sent(now, vec![Frame::Ping], bytes))
+    }
+
+    /// The next packet, of at least so many bytes, is on its way.
+    fn sent(&mut self, now: Time, frames: Vec<Frame>, least: u64) -> Packet {
+        let packet = Packet::new(self.next_number, frames, least);
+        self.next_number += 1;
+        self.bytes_sent += packet.bytes;
+        if packet.is_eliciting() {
             self.recovery.sent(&packet, now);
             self.pacer.sent(packet.bytes);
         }
-        Some(packet)
+        packet
     }
 }

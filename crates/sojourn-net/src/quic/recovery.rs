@@ -1,6 +1,6 @@
 //! What is in flight, how long a round trip takes, and what is lost.
 //!
-//! Source: RFC 9002: first round trip 333 ms, packet threshold 3, time threshold 9/8, granularity 1 ms, probes after
+//! Source: RFC 9002: first round trip 333 ms (Chromium's clients take 100), packet threshold 3, time threshold 9/8, granularity 1 ms, probes after
 //! `srtt + 4 rttvar + max_ack_delay`, doubled each time (without that delay until the handshake is over); persistent
 //! congestion after three of them.
 
@@ -10,6 +10,8 @@ use crate::{Span, Time, with_defaults};
 use std::collections::VecDeque;
 
 const FIRST_RTT: Span = Span::from_millis(333);
+/// What Chromium's clients take a round trip for (quiche, `kInitialRtt`): their first probe comes after 300 ms.
+pub(super) const CHROMIUMS_FIRST_RTT: Span = Span::from_millis(100);
 const GRANULARITY: Span = Span::from_millis(1);
 const PACKET_THRESHOLD: u64 = 3;
 const PERSISTENT: u64 = 3;
@@ -43,6 +45,8 @@ with_defaults! {
         bytes: u64,
         largest: Option<u64>,
         srtt: Option<Span>,
+        /// What a round trip is taken for until one is measured.
+        first_rtt: Span = FIRST_RTT,
         rttvar: Span = Span(FIRST_RTT.0 / 2),
         latest: Span = FIRST_RTT,
         least: Span,
@@ -56,6 +60,11 @@ with_defaults! {
 }
 
 impl Recovery {
+    /// One that takes a round trip for so long until one is measured.
+    pub(super) fn expecting(first_rtt: Span) -> Self {
+        Self { first_rtt, rttvar: Span(first_rtt.0 / 2), latest: first_rtt, ..Self::default() }
+    }
+
     /// Bytes in flight.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
@@ -63,7 +72,7 @@ impl Recovery {
 
     /// Smoothed round-trip time, and the least.
     pub(super) fn rtt(&self) -> (Span, Span) {
-        (self.srtt.unwrap_or(FIRST_RTT), self.least)
+        (self.srtt.unwrap_or(self.first_rtt), self.least)
     }
 
     /// The handshake is over: the peer may put acknowledgements off.
@@ -227,6 +236,13 @@ mod tests {
         recovery.on_ack(ms(3500), &[(0, 1)], Span::ZERO);
         assert_eq!((recovery.timer(false), recovery.bytes()), (None, 0));
         assert_eq!(recovery.timer(true), Some(ms(3400) + recovery.probe_timeout(MOST_ACK_DELAY)));
+    }
+
+    #[test]
+    fn the_first_probe_comes_after_three_round_trips_as_they_are_expected() {
+        let mut recovery = Recovery::expecting(CHROMIUMS_FIRST_RTT);
+        recovery.sent(&Packet::new(0, vec![Frame::Ping], 1000), ms(5));
+        assert_eq!(recovery.timer(false), Some(ms(305)));
     }
 
     #[test]

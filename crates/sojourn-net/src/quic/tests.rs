@@ -1,5 +1,6 @@
+use super::path_mtu::PathMtu;
 use super::*;
-use crate::congestion::{Counting, Reno};
+use crate::congestion::{Counting, Cubic, HyStart, Reno};
 use crate::{Span, Time};
 
 fn endpoint(role: Role) -> Endpoint {
@@ -163,6 +164,13 @@ fn server() -> Endpoint {
     server
 }
 
+/// The same, sending as quinn does, with this knowledge of the path.
+fn like_quinn(path_mtu: PathMtu) -> Endpoint {
+    let mut server = server().like_quinn();
+    server.path_mtu = path_mtu;
+    server
+}
+
 /// What leaves at an instant.
 fn send(server: &mut Endpoint, at: Time) -> Vec<Packet> {
     std::iter::from_fn(|| server.poll(at)).collect()
@@ -230,7 +238,7 @@ fn in_slow_start_a_window_grows_if_more_than_half_of_it_was_used_or_only_the_pac
 #[test]
 fn a_strict_window_grows_while_data_waits_for_it_only() {
     for (packets, first, second) in [(10, 10, 10), (14, 12, 12), (100, 12, 20)] {
-        let mut server = server().strict();
+        let mut server = like_quinn(PathMtu::KNOWN);
         server.write(4, full(packets), 3);
         send(&mut server, ms(0));
         assert_eq!(
@@ -250,4 +258,78 @@ fn who_answers_the_servers_hello_has_an_address_that_works() {
     // beyond the 3600 bytes.
     let said = run(&mut client, &mut server, &[1], 600);
     assert_eq!(done(&said, CRYPTO, 3000), 50 + 100 + 12 + 50);
+}
+
+#[test]
+fn a_strict_window_is_not_exceeded_when_a_recovery_begins() {
+    let mut server = like_quinn(PathMtu::KNOWN);
+    server.write(4, full(100), 3);
+    assert_eq!(send(&mut server, ms(0)).len(), 10);
+    assert_eq!(hear(&mut server, ms(100), 0, &[(3, 3)]), 5);
+    let data = send(&mut server, ms(100)).iter().filter(|packet| packet.is_eliciting()).count();
+    assert_eq!(data, 0, "eight are in flight");
+    // Time shows that two more are lost, and six are in flight; then the probes of a timeout leave all the same.
+    for probes in [0, 2] {
+        let now = server.next_timer();
+        server.on_timeout(now);
+        assert_eq!(send(&mut server, now).len(), probes);
+    }
+}
+
+#[test]
+fn who_searches_begins_with_1200_bytes_and_probes_beside_the_window() {
+    let mut server = like_quinn(PathMtu::SEARCHED);
+    server.write(4, full(100), 3);
+    let first = send(&mut server, ms(0));
+    let sizes: Vec<u64> = first.iter().map(|packet| packet.bytes).collect();
+    assert_eq!(
+        sizes,
+        [vec![1200; 10], vec![1326]].concat(),
+        "ten of the pacer's, and a probe that it does not hold up"
+    );
+    assert_eq!(first[10].frames, [Frame::Ping]);
+    // The probe got through: what follows is as long.
+    hear(&mut server, ms(100), 0, &[(0, 10)]);
+    let sizes: Vec<u64> = send(&mut server, ms(100)).iter().map(|packet| packet.bytes).collect();
+    assert_eq!((sizes[0], sizes.last()), (1326, Some(&1389)));
+}
+
+#[test]
+fn a_lost_probe_of_the_path_is_no_congestion() {
+    let mut server = like_quinn(PathMtu::SEARCHED);
+    server.write(4, full(4), 3);
+    let packets = send(&mut server, ms(0));
+    let probe = packets.iter().position(|packet| packet.bytes == 1326).expect("nothing else left");
+    server.write(4, full(4), 3);
+    let after = send(&mut server, ms(1)).len() as u64;
+    let probe = probe as u64;
+    let window = server.window();
+    let ranges = [(probe + 1, probe + after), (0, probe - 1)];
+    hear(&mut server, ms(100), 0, &ranges);
+    assert_eq!((server.window().cwnd >= window.cwnd, server.retransmits()), (true, 0));
+    let again: Vec<u64> = send(&mut server, ms(100)).iter().map(|packet| packet.bytes).collect();
+    assert_eq!(again.last(), Some(&1326), "it is tried again: {again:?}");
+}
+
+#[test]
+fn handshakes_are_not_held_up_by_the_search() {
+    let (mut client, server) = started();
+    let mut server = server.like_quinn();
+    let said = run(&mut client, &mut server, &[], 600);
+    assert_eq!(said.iter().filter(|said| said.1 == 4).map(|said| said.2).max(), Some(100_000));
+    assert_eq!(server.retransmits(), 0);
+}
+
+#[test]
+fn a_window_grows_by_bytes_however_small_the_packets_are() {
+    let control = Cubic::new(DATAGRAM, 20 * DATAGRAM, HyStart::None, true);
+    let mut server = Endpoint::new(Role::Server, Box::new(control)).like_quinn();
+    server.confirm();
+    server.write(4, full(100), 3);
+    let bytes: u64 = send(&mut server, ms(0)).iter().map(|packet| packet.bytes).sum();
+    assert_eq!(bytes, 10 * 1200 + 1326);
+    for last in 0..=10 {
+        hear(&mut server, ms(100), last, &[(0, last)]);
+    }
+    assert_eq!(server.window().cwnd, (20 + bytes / DATAGRAM) * DATAGRAM);
 }

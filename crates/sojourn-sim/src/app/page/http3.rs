@@ -111,10 +111,10 @@ impl Host for Http3 {
     fn ask(&mut self, object: usize, io: &mut Io<'_>) {
         self.asked.push(object);
         if self.ends.is_none() {
-            let mut client = Endpoint::new(Role::Client, (io.control)());
+            let mut client = Endpoint::new(Role::Client, (io.control)()).like_chromium();
             client.write(CRYPTO, HELLO, 0);
             let server = Endpoint::new(Role::Server, (io.control)());
-            self.ends = Some([client, if by_urgency(io) { server } else { server.strict() }]);
+            self.ends = Some([client, if by_urgency(io) { server } else { server.like_quinn() }]);
             self.flow = io.network.new_flow(io.who.group);
         }
         self.send(io);
