@@ -3,7 +3,7 @@
 //! Source: RFC 9000 §8.1 (a server sends at most three times what it received before it has seen the address work),
 //! §13; RFC 9002 §6, §7, with any controller that goes by windows, paced. When a window counts as used (§7.8) the RFC
 //! leaves open: here by the rule of this engine's TCP, which is Linux's and that of Chromium's QUIC (quiche,
-//! `IsCwndLimited`) as well: in slow start more than half is enough. [`Endpoint::like_quinn`] sends as quinn does (0.11):
+//! `IsCwndLimited`) as well: in slow start more than half is enough. [`Endpoint::like_quinn`] sends as quinn 0.11 does:
 //! a window was used if data waits for it (`app_limited`), nothing leaves beyond it when a recovery begins, the pacer
 //! waits for a whole burst, and datagrams begin with 1200 bytes and find out how long they may be (RFC 9000 §14.3).
 
@@ -105,7 +105,7 @@ impl Endpoint {
         Self { strict: true, path_mtu: PathMtu::SEARCHED, pacer: Pacer::in_bursts(), ..self }
     }
 
-    /// The same end, before anything was sent, as Chromium's clients are: few acknowledgements, and an early first probe.
+    /// The same end, before anything was sent, as Chromium's clients are: few acknowledgements, an early first probe.
     pub fn like_chromium(self) -> Self {
         let recovery = Recovery::expecting(CHROMIUMS_FIRST_RTT);
         Self { received: Received::decimating(), recovery, ..self }

@@ -120,18 +120,21 @@ fn a_small_page_takes_its_round_trips() {
 }
 
 #[test]
-fn http3_is_never_slower_than_by_its_handshake_and_faster_where_losses_are_found_by_timeouts() {
+fn http3_is_never_slower_than_by_its_handshake_and_acknowledgements_and_faster_where_losses_are_found_by_timeouts() {
     // Losses scatter: in these times there are 150 to 400 loads, whose mean has an error of 3 to 5 %.
     for (rtt, seconds) in [(20, 500), (50, 1000), (100, 1500), (200, 6000)] {
         for loss in [0.0, 0.01, 0.02] {
             let duration = if loss > 0.0 { seconds } else { 200 };
             let [two, three] = ["2", "3"].map(|http| mean(&loads_in(duration, http, rtt, loss, json!({}))));
-            // A round trip of the handshake, and the error of the mean. Of 3000 loads HTTP/3 takes 0.955 to 0.994.
-            assert!(three <= two + rtt as f64 * 1e-3 + 0.03 * two, "{rtt} ms, {loss}: {three} against {two}");
+            // A round trip of the handshake, and the error of the mean; where windows are small, each of their round
+            // trips is longer by what a browser puts acknowledgements off. Of 3000 loads HTTP/3 takes 0.95 to 1.06.
+            let put_off = if loss > 0.0 { (rtt as f64 / 4.0).min(25.0) / rtt as f64 } else { 0.0 };
+            let most = two * (1.03 + put_off) + rtt as f64 * 1e-3;
+            assert!(three <= most, "{rtt} ms, {loss}: {three} against {two}");
             assert!(loss > 0.0 || three < two, "{rtt} ms: {three} against {two}");
         }
     }
-    // TCP's least timeout is ten round trips here. Of 3000 loads HTTP/3 takes 0.83.
+    // TCP's least timeout is ten round trips here. Of 3000 loads HTTP/3 takes 0.80.
     let [two, three] = ["2", "3"].map(|http| mean(&loads_in(1000, http, 20, 0.05, json!({}))));
     assert!(three < 0.9 * two, "{three} against {two}");
 }
