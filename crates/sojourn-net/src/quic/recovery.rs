@@ -1,8 +1,8 @@
 //! What is in flight, how long a round trip takes, and what is lost.
 //!
-//! Source: RFC 9002: first round trip 333 ms (Chromium's clients take 100), packet threshold 3, time threshold 9/8, granularity 1 ms, probes after
-//! `srtt + 4 rttvar + max_ack_delay`, doubled each time (without that delay until the handshake is over); persistent
-//! congestion after three of them.
+//! Source: RFC 9002: first round trip 333 ms (Chromium's clients take 100), packet threshold 3, time threshold 9/8,
+//! granularity 1 ms, probes after `srtt + 4 rttvar + max_ack_delay`, doubled each time (without that delay until the
+//! handshake is over); persistent congestion after three of them.
 
 use super::packet::{Frame, Packet};
 use super::received::MOST_ACK_DELAY;

@@ -333,3 +333,46 @@ fn a_window_grows_by_bytes_however_small_the_packets_are() {
     }
     assert_eq!(server.window().cwnd, (20 + bytes / DATAGRAM) * DATAGRAM);
 }
+
+#[test]
+fn a_path_is_probed_when_the_handshake_is_over_and_a_timeout_sends_what_gets_through_any() {
+    let mut server = endpoint(Role::Server).like_quinn();
+    server.on_packet(ms(0), &Packet::new(0, vec![Frame::Ping], 1200));
+    assert!(send(&mut server, ms(1)).iter().all(|packet| packet.bytes < 1200), "acknowledgements alone");
+    server.confirm();
+    assert_eq!(send(&mut server, ms(1)).iter().map(|packet| packet.bytes).collect::<Vec<_>>(), [1326]);
+    let mut server = like_quinn(PathMtu::SEARCHED);
+    server.write(4, full(100), 3);
+    send(&mut server, ms(0));
+    hear(&mut server, ms(100), 0, &[(0, 10)]);
+    assert_eq!(send(&mut server, ms(100))[0].bytes, 1326);
+    // Nothing is heard again.
+    let mut now = ms(100);
+    let probes = loop {
+        now = server.next_timer().max(now);
+        server.on_timeout(now);
+        let sent = send(&mut server, now);
+        if now > ms(300) && !sent.is_empty() {
+            break sent;
+        }
+    };
+    assert_eq!(probes.iter().map(|packet| packet.bytes).collect::<Vec<_>>(), [1200, 1200]);
+}
+
+#[test]
+fn a_client_like_chromiums_probes_early_and_acknowledges_seldom() {
+    let mut client = endpoint(Role::Client).like_chromium();
+    client.write(CRYPTO, 300, 0);
+    assert_eq!((send(&mut client, ms(0)).len(), client.next_timer()), (1, ms(300)));
+    let hello = Frame::Ack { ranges: vec![(0, 0)], delay: Span::ZERO };
+    client.on_packet(ms(40), &Packet::new(0, vec![hello], 0));
+    client.confirm();
+    let mut acknowledgements = 0;
+    for number in 1..200 {
+        let data = Frame::Stream { id: 4, offset: number * 1000, len: 1000 };
+        client.on_packet(ms(40 + number), &Packet::new(number, vec![data], 0));
+        acknowledgements += send(&mut client, ms(40 + number)).len();
+    }
+    // Of every second of the first hundred, and every tenth of the other.
+    assert!((59..=61).contains(&acknowledgements), "{acknowledgements}");
+}
