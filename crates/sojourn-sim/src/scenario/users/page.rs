@@ -69,7 +69,7 @@ pub enum Http3Server {
     /// Streams by urgency (RFC 9218); in slow start a window grows that was more than half used (Chromium's QUIC).
     #[default]
     Rfc,
-    /// quinn 0.11 below h3: all streams in turn, a window that grows only while data waits for it and is never exceeded,
+    /// quinn 0.11 below h3: all streams in turn, a window that grows while data waits for it and is never exceeded,
     /// bursts of ten packets, and packets of 1200 bytes until path MTU discovery has found 1452.
     Quinn,
 }
