@@ -127,8 +127,8 @@ fn http3_is_never_slower_than_by_its_handshake_and_acknowledgements_and_faster_w
             let duration = if loss > 0.0 { seconds } else { 200 };
             let [two, three] = ["2", "3"].map(|http| mean(&loads_in(duration, http, rtt, loss, json!({}))));
             // A round trip of the handshake, and the error of the mean; where windows are small, each of their round
-            // trips is longer by what a browser puts acknowledgements off. Of 3000 loads HTTP/3 takes 0.95 to 1.06.
-            let put_off = if loss > 0.0 { (rtt as f64 / 4.0).min(25.0) / rtt as f64 } else { 0.0 };
+            // trips is longer by what a browser puts acknowledgements off: of 3000 loads by 6 % at most, at 20 ms not.
+            let put_off = if loss > 0.0 && rtt > 20 { 0.06 } else { 0.0 };
             let most = two * (1.03 + put_off) + rtt as f64 * 1e-3;
             assert!(three <= most, "{rtt} ms, {loss}: {three} against {two}");
             assert!(loss > 0.0 || three < two, "{rtt} ms: {three} against {two}");
