@@ -57,6 +57,30 @@ def test_measured_delay_is_the_engines_own(sojourn, tmp_path, transport, directi
     assert both["queue_delay_ms_true"].max() > 10 * PACKET_MS[direction]
 
 
+@pytest.mark.parametrize("at", ["clients", "servers"])
+def test_a_slow_link_is_no_queue_and_who_answers_every_other_packet_is_near(sojourn, tmp_path, at):
+    """Datagrams of uTP: a full one takes 12 ms longer than the SYN, and the answer to one waits for the next."""
+    study = tmp_path / "study.toml"
+    link = '{ rate = "1Mbit", queue = { kind = "fifo", limit = "64pkt" } }'
+    flow = '[[flows]]\nsource = { kind = "bulk" }\ntransport = "utp"\n'
+    study.write_text(
+        f'name = "slow"\nduration = "30s"\n[path]\nrtt = "60ms"\ndown = {link}\nup = {link}\n'
+        f'{flow}direction = "down"\n{flow}direction = "up"\nstart = "10s"\n'
+    )
+    sojourn("export", study, "run.pcapng", "--at", at, "--truth", "truth.csv")
+    hosts = {
+        host["remote"]: host for host in sojourn.json("measure", "run.pcapng", "--samples", "samples.csv")
+    }
+    remote, near = ("10.2.0.0", "10.1.0.0") if at == "clients" else ("10.1.0.1", "10.2.0.1")
+    assert remote in hosts and near not in hosts, "of the flow whose data come here"
+    both = pl.read_csv(tmp_path / "samples.csv").join(
+        pl.read_csv(tmp_path / "truth.csv"), "frame", suffix="_true"
+    )
+    both = both.filter((pl.col("remote") == remote) & (pl.col("kind") == "data"))
+    assert both.height > 400 and both["queue_delay_ms_true"].mean() > 50
+    assert (both["queue_delay_ms"] - both["queue_delay_ms_true"]).abs().median() < 0.1
+
+
 def test_the_true_delays_are_those_of_the_packet_log(sojourn, tmp_path):
     study = tmp_path / "study.toml"
     study.write_text(STUDY.format(transport="newreno", direction="up", count=2))

@@ -126,6 +126,24 @@ def test_a_capture_at_a_hop_shows_what_passes_there(two: Command) -> None:
     assert not (two.cwd / "x.pcapng").exists()
 
 
+def test_the_true_delay_is_that_of_all_queues_on_the_way(two: Command) -> None:
+    only = ("--only", "path.hop.home.up.queue.limit=30pkt")
+    two("export", "two.toml", "run.pcapng", "--at", "servers", "--truth", "truth.csv", *only)
+    two("run", "two.toml", *only, "--log", "--out", "out")
+    log = pl.read_parquet(next((two.cwd / "out" / "packets").glob("*.parquet")))
+    there = log.filter((pl.col("link") == "core.up") & pl.col("depart_ns").is_not_null())["journey"]
+    ways = log.filter(pl.col("journey").is_in(there.implode())).with_columns(
+        wait=(pl.col("depart_ns") - pl.col("arrive_ns").cast(pl.Int64)) / 1e6
+    )
+    waits = ways.group_by("journey").agg(pl.col("wait").sum())["wait"].sort()
+    truth = pl.read_csv(two.cwd / "truth.csv")["queue_delay_ms"].sort()
+    assert len(waits) - 40 < len(truth) <= len(waits)
+    for share in (0.1, 0.5, 0.9):
+        assert truth.quantile(share) == pytest.approx(waits.quantile(share), rel=0.01, abs=0.05)
+    links = ways.group_by("link").agg(pl.col("wait").mean())
+    assert set(links["link"]) == {"long.access", "home.up", "core.up"} and links["wait"].min() > 1
+
+
 def test_calibration_knows_links_by_name(two: Command) -> None:
     sessions = STUDY.replace('{ kind = "bulk" }', '{ kind = "sessions", preset = "imc14" }', 1)
     (two.cwd / "sessions.toml").write_text(sessions)

@@ -32,8 +32,8 @@ def export(point: Point, capture: str | Path, at: str = "clients", tick_ns: int 
     pl.DataFrame
         A row for each packet that arrived at that side, or came through that hop: ``frame`` (its number
         in the capture, from 1),
-        ``flow``, ``kind``, ``queue_delay_ms`` (time in the last queue that it
-        crossed, from arrival to the start of transmission).
+        ``flow``, ``kind``, ``queue_delay_ms`` (time in all queues that it crossed on its way there, its
+        sender's access link among them, each from arrival to the start of transmission).
 
     Raises
     ------
@@ -55,7 +55,10 @@ def export(point: Point, capture: str | Path, at: str = "clients", tick_ns: int 
         schema={"frame": pl.UInt32, "link": pl.UInt8, "packet": pl.UInt32},
     )
     log = table(ran["packets"], links).with_columns(pl.col("link").to_physical().cast(pl.UInt8))
-    wait = (pl.col("depart_ns") - pl.col("arrive_ns").cast(pl.Int64)) / 1e6
+    wait_ns = pl.col("depart_ns") - pl.col("arrive_ns").cast(pl.Int64)
+    if "journey" in log.columns:
+        wait_ns = wait_ns.cum_sum().over("journey", order_by="arrive_ns")
+    log = log.with_columns(queue_delay_ms=wait_ns / 1e6)
     return arrived.join(log, on=["link", "packet"], how="left", maintain_order="left").select(
-        "frame", "flow", "kind", wait.alias("queue_delay_ms")
+        "frame", "flow", "kind", "queue_delay_ms"
     )

@@ -26,7 +26,7 @@ def export(
     """Simulate one point of a study and write what one side or one hop sees: pcapng, or a Flent data file.
 
     The packets carry real headers: TCP with timestamps, or uTP for flows of that transport. `--truth` keeps
-    the time that each of them spent in the queue, so that a method that infers it can be checked.
+    the time that each of them spent in queues on its way, so that a method that infers it can be checked.
 
     **Example**
 

@@ -39,12 +39,14 @@ impl Bounds {
         let mut bounds = Self::of(track, &scale, echo_min);
         let observed = track.estimator == Estimator::Observer;
         for entry in log.of(i) {
-            if observed && track.protocol == Protocol::Tcp {
-                bounds.floor(entry, scale.observed(entry.time, entry.stamp));
+            if observed {
+                if track.protocol == Protocol::Tcp {
+                    bounds.floor(entry, scale.observed(entry.time, entry.stamp));
+                }
                 let short = if entry.is(TOWARD) { *entry } else { entry.shorter(transmission.of(entry.length())) };
                 bounds.above(&short, scale.observed(short.time, short.stamp), 0);
             } else {
-                let extra = if observed { 0 } else { entry.extra().map_or(0, |extra| line.follow(extra)) };
+                let extra = entry.extra().map_or(0, |extra| line.follow(extra));
                 bounds.above(entry, scale.delay(entry.time, entry.stamp, extra), extra);
             }
         }

@@ -136,7 +136,7 @@ impl Course {
         } else {
             utp_observer::estimate(excess)
         };
-        let own = if observed { own } else { 0.0 };
+        let own = if self.estimator == Estimator::Observer { own } else { 0.0 };
         let (delay, error) = ((estimate.delay - own).max(0.0), estimate.error + self.base_error);
         let estimate = Estimate { delay, error };
         if !(estimate.delay.is_finite() && estimate.delay < LONGEST_DELAY) {

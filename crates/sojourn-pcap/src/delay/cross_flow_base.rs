@@ -162,9 +162,14 @@ fn settle(tracks: &mut [Track], members: &[usize], known: (&[bool], &[bool]), ra
     for group in groups.iter().filter(|group| !group.is_empty()) {
         let own = joined(tracks, group, raise).map(|way| way.empty());
         let seen = if own == [false; 2] { of_all } else { own };
-        // No base is above the least delay of its flow, nor below what round trips leave.
-        let least = group.iter().map(|&i| -raise[i]).fold(f64::NEG_INFINITY, f64::max);
-        let most = group.iter().map(|&i| tracks[i].gap - raise[i]).fold(f64::INFINITY, f64::min);
+        // No base is above the least delay of its flow, nor below what round trips leave; the flow decides that says most
+        // for certain.
+        let error = |i: usize| if known[i] { tracks[i].base_error } else { 0.0 };
+        let surest = |of: &dyn Fn(usize) -> f64| {
+            let of = group.iter().map(|&i| (of(i), error(i)));
+            of.max_by(|a, b| (a.0 - a.1).total_cmp(&(b.0 - b.1))).map_or(f64::NEG_INFINITY, |(by, _)| by)
+        };
+        let [least, most] = [surest(&|i| -raise[i]), -surest(&|i| raise[i] - tracks[i].gap)];
         let gap = (most - least).max(0.0);
         let tick = group.iter().map(|&i| tracks[i].tick_ns.unwrap_or(0.0)).fold(0.0, f64::max);
         let (by, unassigned, empty) = match seen {
@@ -400,6 +405,15 @@ mod tests {
             settle(&mut tracks, &[0, 1], (&[true; 2], &[true, false]), &mut raise, false);
             assert_eq!(tracks.iter().map(|track| track.empty).collect::<Vec<_>>(), [empty; 2], "{gap} {raised}");
         }
+    }
+
+    #[test]
+    fn of_flows_that_are_known_relative_to_each_other_the_surest_decides() {
+        let mut tracks = vec![track(0.0), track(2e6), track(24e6)];
+        (tracks[1].base_error, tracks[2].base_error) = (0.25e6, 5.1e6);
+        let mut raise = [0.0, -0.9e6, -5.3e6];
+        settle(&mut tracks, &[0, 1, 2], (&[true; 3], &[false, true, true]), &mut raise, true);
+        assert_eq!(raise, [0.9e6, 0.0, 0.0]);
     }
 
     #[test]

@@ -73,8 +73,8 @@ impl Track {
         self.tick_ns.is_some() && (self.estimator == Estimator::Observer || self.peer_tick_ns.is_some())
     }
 
-    /// Whether they are those of TCP's stamps by the observer's clock.
+    /// Whether they are those of the sender's stamps by the observer's clock.
     pub(crate) fn stamped(&self) -> bool {
-        self.estimator == Estimator::Observer && self.protocol == Protocol::Tcp && self.timed()
+        self.estimator == Estimator::Observer && self.timed()
     }
 }

@@ -106,6 +106,8 @@ struct Side {
     /// Its stamp minus the capture's time when it last sent, µs.
     offset: Option<u32>,
     probe: Option<(u16, i64)>,
+    /// Number and time of its last data packet.
+    newest: Option<(u16, i64)>,
     last: (u16, u32),
     tracks: Tracks,
     reports: Reports,
@@ -174,8 +176,9 @@ impl UtpFlow {
         me.last = (header.seq, header.stamp);
         peer.answered(state, [host, peer_host], header.ack, seen.time);
         let data = matches!(header.kind, utp::DATA | utp::FIN | utp::SYN);
-        if data && me.probe.is_none() {
-            me.probe = Some((header.seq, seen.time));
+        if data {
+            me.probe.get_or_insert((header.seq, seen.time));
+            me.newest = Some((header.seq, seen.time));
         }
         let near = state.hosts.near_ends(host, peer_host);
         if me.route.changed(seen.ttl) {
@@ -212,8 +215,11 @@ impl UtpFlow {
 
 impl Side {
     /// The other side acknowledged: a round trip, if it was the packet whose answer is waited for. `host` is the one
-    /// that answers.
+    /// that answers; one that waits for a second packet answers the second at once.
     fn answered(&mut self, state: &mut MeterState, [host, peer]: [u32; 2], ack: u16, time: i64) {
+        if let Some((_, sent)) = self.newest.take_if(|(seq, _)| *seq == ack) {
+            state.hosts.responded(host, time - sent);
+        }
         if let Some((seq, sent)) = self.probe
             && (ack.wrapping_sub(seq) as i16) >= 0
         {
@@ -298,5 +304,28 @@ mod tests {
     fn the_first_four_packets_of_hosts_that_were_silent_met_no_queue() {
         assert_eq!(idle(true), [1, 2, 3, 4]);
         assert_eq!(idle(false), [0; 0], "of a flow that began before the capture nothing is known");
+    }
+
+    #[test]
+    fn who_waits_for_a_second_packet_and_then_answers_at_once_is_near() {
+        let mut meter = Meter::new(Options::default());
+        let state = &mut meter.state;
+        let address = [1, 2].map(|n| Address::from(IpAddr::from([10, 0, 0, n])));
+        let key = Key { address, port: [5000, 6000], protocol: 17 };
+        let hosts = key.address.map(|address| state.hosts.of(address));
+        let mut flow = UtpFlow::new(state, hosts, true, 0);
+        let mut packet = |state: &mut MeterState, side: usize, time: i64, kind: u8, [seq, ack]: [u16; 2]| {
+            let seen = Seen { key: &key, side, id: seq, ttl: 64, frame: time as u64, time, length: 1000 };
+            let header = Header { kind, connection: 7, stamp: (time / 1000) as u32, difference: 0, seq, ack };
+            flow.packet(state, &seen, &header, 1000);
+        };
+        // Data arrive every 12 ms; an acknowledgement goes out with every other, and one more that says nothing new.
+        packet(state, 0, 0, utp::DATA, [1, 0]);
+        packet(state, 1, 500_000, utp::STATE, [1, 0]);
+        assert!(!state.hosts.near(hosts[1], hosts[0]), "that was the answer to what came before");
+        packet(state, 0, 12_000_000, utp::DATA, [2, 0]);
+        packet(state, 1, 12_000_400, utp::STATE, [1, 2]);
+        assert_eq!(hosts.map(|host| state.hosts.all[host as usize].near()), [false, true]);
+        assert_eq!(state.hosts.all[hosts[1] as usize].response_min, 400);
     }
 }
