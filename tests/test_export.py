@@ -59,7 +59,7 @@ def test_measured_delay_is_the_engines_own(sojourn, tmp_path, transport, directi
 
 @pytest.mark.parametrize("at", ["clients", "servers"])
 def test_a_slow_link_is_no_queue_and_who_answers_every_other_packet_is_near(sojourn, tmp_path, at):
-    """Datagrams of uTP: a full one takes 12 ms longer than the SYN, and the answer to one waits for the next."""
+    """Of uTP: a full packet takes 12 ms longer than the SYN, and the answer to one waits for the next."""
     study = tmp_path / "study.toml"
     link = '{ rate = "1Mbit", queue = { kind = "fifo", limit = "64pkt" } }'
     flow = '[[flows]]\nsource = { kind = "bulk" }\ntransport = "utp"\n'

@@ -162,8 +162,8 @@ fn settle(tracks: &mut [Track], members: &[usize], known: (&[bool], &[bool]), ra
     for group in groups.iter().filter(|group| !group.is_empty()) {
         let own = joined(tracks, group, raise).map(|way| way.empty());
         let seen = if own == [false; 2] { of_all } else { own };
-        // No base is above the least delay of its flow, nor below what round trips leave; the flow decides that says most
-        // for certain.
+        // No base is above the least delay of its flow, nor below what round trips leave; the flow decides that says
+        // most for certain.
         let error = |i: usize| if known[i] { tracks[i].base_error } else { 0.0 };
         let surest = |of: &dyn Fn(usize) -> f64| {
             let of = group.iter().map(|&i| (of(i), error(i)));
