@@ -417,6 +417,7 @@ def test_every_kind_takes_every_event_and_keeps_the_shapes(kind):
         ("reno", [ack(5, -1)], {}, "event 0: -1 is not a number of segments|event 0: .*-1.* an amount"),
         ("reno", [ack(5, math.nan)], {}, "an event holds something other than finite numbers"),
         ("reno", [ack(5, 1, mark=3)], {}, "event 0: unknown field `mark`"),
+        ("reno", [ack(5, 1, marked=3)], {}, r"^event 0: 4344 bytes are marked of 1448 delivered; write"),
         ("reno", [], {"w_max": 5}, "reno has no variable w_max that can be set; it has cwnd, ssthresh"),
         ("reno", [], {"ssthresh": "far"}, "ssthresh is 'far'; expected a number"),
         ("reno", [], {"ssthresh": -1}, "ssthresh = -1: a variable must be 0 to 1e12"),

@@ -198,6 +198,18 @@ PLAIN = {"time": [0, 1]}
         (({"kind": "dualpi2"}, PLAIN, []), {"state": {"p_l4s": 1}}, "cannot be set"),
         (({"kind": "fq-codel"}, PLAIN, []), {"state": {"deficit": 1}}, "before its first packet"),
         ((CODEL, PLAIN, []), {"state": {"count": "many"}}, "count is 'many'; expected a number"),
+        (
+            (CODEL, PLAIN, []),
+            {"state": {"count": -1}},
+            "^count = -1: this variable must be a whole number, 0 to 4294967295$",
+        ),
+        ((CODEL, PLAIN, []), {"state": {"count": 1.5}}, "count = 1.5: this variable must be a whole number"),
+        ((CODEL, PLAIN, []), {"state": {"dropping": 2}}, "^dropping = 2: this variable must be 0 or 1$"),
+        (
+            (CODEL, PLAIN, []),
+            {"state": {"drop_next": -1}},
+            "^drop_next = -1: this variable must be nanoseconds, 0 or more$",
+        ),
         ((CODEL, PLAIN, []), {"draws": [1.5]}, "not a random number"),
         ((CODEL, PLAIN, []), {"draws": {"by_packet": [0.5]}}, "give one for each"),
         ((CODEL, PLAIN, []), {"draws": {"by_flow": [0.5]}}, "by_packet"),

@@ -136,6 +136,9 @@ pub fn drive(setup: &str, events: &str) -> Result<Vec<Row>, String> {
                 last.0
             ));
         }
+        if let Event::Ack(news) = &event {
+            news.check(connection.mss).map_err(|error| format!("event {i}: {error}"))?;
+        }
         last = event.at();
         connection.on(&event);
         rows.push(connection.row(last));

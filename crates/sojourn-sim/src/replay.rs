@@ -154,7 +154,7 @@ pub fn replay(
 fn set(queue: &mut dyn QueueDiscipline<Replayed>, flows: &[u32], settings: &[Setting]) -> Result<(), String> {
     let all = if flows.is_empty() { &[0][..] } else { flows };
     for Setting { name: wanted, flow: of, value } in settings {
-        let (mut names, mut found, mut refused) = (Vec::new(), false, false);
+        let (mut names, mut found, mut refused, mut unfit) = (Vec::new(), false, false, None);
         for flow in all.iter().filter(|flow| of.is_none_or(|of| of == **flow)) {
             let mut visit = |name: &'static str, scope, now| {
                 names.push(name);
@@ -165,6 +165,7 @@ fn set(queue: &mut dyn QueueDiscipline<Replayed>, flows: &[u32], settings: &[Set
             let mut inspector = Inspector::new(*flow, &mut visit);
             queue.inspect(&mut inspector);
             refused |= inspector.refused();
+            unfit = unfit.or(inspector.unfit());
         }
         names.sort_unstable();
         names.dedup();
@@ -177,6 +178,9 @@ fn set(queue: &mut dyn QueueDiscipline<Replayed>, flows: &[u32], settings: &[Set
         }
         if refused {
             return Err(format!("{wanted} follows from other variables and cannot be set"));
+        }
+        if let Some(must) = unfit {
+            return Err(format!("{wanted} = {value}: this variable must be {must}"));
         }
     }
     Ok(())

@@ -266,12 +266,10 @@ impl Law {
 
     /// Shows the variables of one queue; times are nanoseconds.
     pub(super) fn inspect(&self, state: &mut State, inspector: &mut Inspector<'_>) {
-        let ns = |ticks: u64| (ticks << self.shift) as f64;
-        if let Some(at) = inspector.changed("first_above", ns(state.first_above_time)) {
-            state.first_above_time = at as u64 >> self.shift;
-        }
-        if let Some(at) = inspector.changed("drop_next", ns(state.drop_next)) {
-            state.drop_next = at as u64 >> self.shift;
+        for (name, ticks) in [("first_above", &mut state.first_above_time), ("drop_next", &mut state.drop_next)] {
+            let mut at = Time(*ticks << self.shift);
+            inspector.see(name, &mut at);
+            *ticks = at.0 >> self.shift;
         }
         inspector.see("count", &mut state.count);
         inspector.see("last_count", &mut state.last_count);

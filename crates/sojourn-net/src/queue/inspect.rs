@@ -20,13 +20,14 @@ pub struct Inspector<'a> {
     flow: u32,
     scope: Scope,
     refused: bool,
+    unfit: Option<&'static str>,
     visit: &'a mut dyn FnMut(&'static str, Scope, f64) -> f64,
 }
 
 impl<'a> Inspector<'a> {
     /// Calls `visit` with the name, scope and value of each variable; what it returns becomes the value.
     pub fn new(flow: u32, visit: &'a mut dyn FnMut(&'static str, Scope, f64) -> f64) -> Self {
-        Self { flow, scope: Scope::Queue, refused: false, visit }
+        Self { flow, scope: Scope::Queue, refused: false, unfit: None, visit }
     }
 
     /// The flow whose line is looked at.
@@ -39,6 +40,11 @@ impl<'a> Inspector<'a> {
         self.refused
     }
 
+    /// What a variable must be, if a value was handed back that it cannot have.
+    pub fn unfit(&self) -> Option<&'static str> {
+        self.unfit
+    }
+
     /// From here on, variables are those of the flow's line.
     pub(super) fn of_flow(&mut self) {
         self.scope = Scope::Flow;
@@ -48,7 +54,11 @@ impl<'a> Inspector<'a> {
     pub(super) fn see<V: Variable>(&mut self, name: &'static str, variable: &mut V) {
         let value = variable.shown();
         if let Some(new) = self.changed(name, value) {
-            *variable = V::from_shown(new);
+            if V::takes(new) {
+                *variable = V::from_shown(new);
+            } else {
+                self.unfit = Some(V::MUST);
+            }
         }
     }
 
@@ -65,14 +75,20 @@ impl<'a> Inspector<'a> {
 }
 
 /// What can be shown as a number.
-pub(crate) trait Variable {
+pub(crate) trait Variable: Sized {
+    /// What a number must be to be its value.
+    const MUST: &'static str;
     fn shown(&self) -> f64;
     fn from_shown(value: f64) -> Self;
+    fn takes(value: f64) -> bool {
+        Self::from_shown(value).shown() == value
+    }
 }
 
 macro_rules! variables {
-    ($($type:ty: $shown:expr, $back:expr;)*) => {
+    ($($type:ty, $must:literal: $shown:expr, $back:expr;)*) => {
         $(impl Variable for $type {
+            const MUST: &'static str = $must;
             fn shown(&self) -> f64 {
                 ($shown)(*self)
             }
@@ -84,22 +100,44 @@ macro_rules! variables {
 }
 
 variables! {
-    f64: |x| x, |x| x;
-    u16: f64::from, |x| x as Self;
-    u32: f64::from, |x| x as Self;
-    u64: |x| x as f64, |x| x as Self;
-    i64: |x| x as f64, |x| x as Self;
-    bool: |x| f64::from(u8::from(x)), |x| x != 0.0;
-    Time: |x: Self| x.0 as f64, |x| Self(x as u64);
-    Span: |x: Self| x.0 as f64, |x| Self(x as u64);
+    f64, "a number": |x| x, |x| x;
+    u16, "a whole number, 0 to 65535": f64::from, |x| x as Self;
+    u32, "a whole number, 0 to 4294967295": f64::from, |x| x as Self;
+    u64, "a whole number, 0 or more": |x| x as f64, |x| x as Self;
+    i64, "a whole number": |x| x as f64, |x| x as Self;
+    bool, "0 or 1": |x| f64::from(u8::from(x)), |x| x != 0.0;
 }
+
+/// Fractions of a nanosecond are cut off.
+macro_rules! times {
+    ($($type:ident),*) => {
+        $(impl Variable for $type {
+            const MUST: &'static str = "nanoseconds, 0 or more";
+            fn shown(&self) -> f64 {
+                self.0 as f64
+            }
+            fn from_shown(value: f64) -> Self {
+                Self(value as u64)
+            }
+            fn takes(value: f64) -> bool {
+                value >= 0.0
+            }
+        })*
+    };
+}
+
+times! { Time, Span }
 
 /// `None` is not a number.
 impl Variable for Option<Time> {
+    const MUST: &'static str = "nanoseconds, 0 or more, or NaN";
     fn shown(&self) -> f64 {
         self.map_or(f64::NAN, |time| time.0 as f64)
     }
     fn from_shown(value: f64) -> Self {
         if value.is_nan() { None } else { Some(Time(value as u64)) }
+    }
+    fn takes(value: f64) -> bool {
+        value.is_nan() || value >= 0.0
     }
 }

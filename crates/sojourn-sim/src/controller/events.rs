@@ -112,6 +112,17 @@ pub(super) struct News {
     pub(super) recovering: bool,
 }
 
+impl News {
+    /// Says what cannot be.
+    pub(super) fn check(&self, mss: u64) -> Result<(), String> {
+        let (marked, delivered) = (self.marked.map_or(0, |amount| amount.bytes(mss)), self.delivered.bytes(mss));
+        if marked > delivered {
+            return Err(format!("{marked} bytes are marked of {delivered} delivered; write as many at most"));
+        }
+        Ok(())
+    }
+}
+
 impl Event {
     pub(super) fn at(&self) -> Time {
         let (Self::Ack(News { at, .. })

@@ -53,6 +53,11 @@ fn wrong_input_is_told_in_a_sentence() {
         (json!({ "kind": "reno" }), &json!([{ "event": "nack", "at": 0 }]), "event 0: unknown variant `nack`"),
         (
             json!({ "kind": "reno" }),
+            &json!([{ "event": "ack", "at": 0, "delivered": 2, "marked": "2001B" }]),
+            "event 0: 2001 bytes are marked of 2000 delivered; write as many at most",
+        ),
+        (
+            json!({ "kind": "reno" }),
             &json!([{ "event": "loss", "at": 0.5 }]),
             "event 0: invalid type: floating point `0.5`",
         ),
@@ -152,7 +157,7 @@ fn event() -> impl Strategy<Value = serde_json::Value> {
         match what {
             "ack" => json!({
                 "event": "ack", "at": gap, "delivered": delivered, "rtt": rtt, "one_way": one_way, "srtt": srtt,
-                "in_flight": in_flight, "marked": marked, "lost": lost, "app_limited": app_limited,
+                "in_flight": in_flight, "marked": marked.min(delivered), "lost": lost, "app_limited": app_limited,
                 "recovering": recovering, "round": round,
             }),
             "recovered" => json!({ "event": what, "at": gap }),
