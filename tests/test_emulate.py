@@ -275,6 +275,33 @@ def test_who_is_told_to_end_before_the_command_is_started_does_not_start_it(sojo
     assert said == "sojourn: it was told to end (SIGTERM) before the command was started\n"
 
 
+def test_an_interrupt_that_a_process_sends_ends_it_and_one_of_the_terminal_is_the_commands(
+    sojourn: Command,
+) -> None:
+    deciding = "trap 'echo mine; exit 5' INT; echo up; while :; do sleep 0.1; done"
+    words = ("emulate", *PATH, "--server", serving(), "--quiet", "--", "sh", "-c", deciding)
+    with sojourn.start(*words) as running:
+        assert running.stdout is not None and running.stdout.readline() == "up\n"
+        running.send_signal(signal.SIGINT)
+        assert (running.wait(timeout=30), running.stdout.read()) == (143, "")
+    terminal, end = pty.openpty()
+    running = subprocess.Popen(
+        # A session of its own, whose terminal it is.
+        ["setsid", "--ctty", "--wait", *sojourn.argv(*words)],
+        stdin=end, stdout=end, stderr=end, env=sojourn.env, cwd=sojourn.cwd,
+    )  # fmt: skip
+    os.close(end)
+    said = b""
+    with suppress(OSError):
+        while more := os.read(terminal, 4096):
+            said += more
+            if said == b"up\r\n":
+                os.write(terminal, b"\x03")
+    os.close(terminal)
+    assert running.wait(timeout=30) == 5, said
+    assert b"mine" in said
+
+
 def test_hang_ups_that_its_caller_ignores_end_nothing(sojourn: Command) -> None:
     words = ("emulate", *PATH, "--server", serving(), "--quiet", "--", "sh", "-c", "echo up; sleep 1; exit 5")
     shell = ["sh", "-c", 'trap "" HUP; exec "$0" "$@"', *sojourn.argv(*words)]

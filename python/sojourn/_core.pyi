@@ -255,3 +255,6 @@ def emulate(setup: str) -> str:
 
     Raises OSError with a sentence if there can be no bed for it.
     """
+
+def end_on_interrupt(whom: int | None = None) -> None:
+    """Have interrupts that processes send to this one end another one; without a number, wait for them."""

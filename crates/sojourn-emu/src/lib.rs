@@ -16,6 +16,7 @@ pub mod forward;
 pub mod frame;
 pub mod gso;
 pub mod init;
+pub mod interrupt;
 pub mod lateness;
 pub mod ledger;
 pub mod linux;

@@ -19,3 +19,17 @@ pub(crate) fn emulate(py: Python<'_>, setup: &str) -> PyResult<String> {
         Err(pyo3::exceptions::PyOSError::new_err("the emulator needs Linux"))
     }
 }
+
+/// Has interrupts of this process that a process sends end another one; without a number, they are waited for only.
+#[pyfunction]
+#[pyo3(signature = (whom = None))]
+pub(crate) fn end_on_interrupt(whom: Option<i32>) -> PyResult<()> {
+    #[cfg(target_os = "linux")]
+    match whom {
+        Some(whom) => sojourn_emu::interrupt::end_on_interrupt(whom),
+        None => sojourn_emu::interrupt::listen()?,
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = whom;
+    Ok(())
+}

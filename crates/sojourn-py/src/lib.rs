@@ -27,7 +27,7 @@ mod _core {
     #[pymodule_export]
     use crate::{
         controller::controller,
-        emulate::emulate,
+        emulate::{emulate, end_on_interrupt},
         error::{CaptureError, MisfitError, StudyError},
         export::export,
         formulas::{

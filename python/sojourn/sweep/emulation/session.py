@@ -13,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, BinaryIO
 
+from sojourn import _core
 from sojourn.errors import SojournError
 from sojourn.study import Point
 from sojourn.study.inputs import trace
@@ -36,6 +37,9 @@ with os.fdopen(os.dup(int(sys.argv[3])), "w") as result:
 
 _NUMBERS = re.compile(rb" \(os error \d+\)")
 """What Rust adds to the system's words, which say it themselves."""
+
+
+_INTERRUPTS = (signal.SIGINT, signal.SIGQUIT)
 
 
 class BedError(SojournError):
@@ -171,7 +175,8 @@ def _signals_handed_on() -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
     """Hand on what ends this process to the emulator, which ends the command and sums up.
 
     What comes before there is an emulator is handed on when there is: the block says when it has begun. An
-    interrupt of the terminal reaches the command by itself, and what is ignored (`nohup`) stays so.
+    interrupt of the terminal reaches the command by itself, which decides; one that a process sends ends it
+    as TERM does. What is ignored (`nohup`) stays so.
     """
     children: list[subprocess.Popen[bytes]] = []
     early: list[int] = []
@@ -186,15 +191,21 @@ def _signals_handed_on() -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
         children.append(child)
         for number in early:
             child.send_signal(number)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _INTERRUPTS)
+        _core.end_on_interrupt(child.pid)
 
     if threading.current_thread() is not threading.main_thread():
-        yield begun
+        yield children.append
         return
     ends = [n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) is not signal.SIG_IGN]
     before = {number: signal.signal(number, hand_on) for number in ends}
-    before |= {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGQUIT)}
+    before |= {number: signal.signal(number, signal.SIG_IGN) for number in _INTERRUPTS}
+    _core.end_on_interrupt()
+    # The emulator begins with them blocked, and reads them when it can.
+    signal.pthread_sigmask(signal.SIG_BLOCK, _INTERRUPTS)
     try:
         yield begun
     finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _INTERRUPTS)
         for number, handler in before.items():
             signal.signal(number, handler)
