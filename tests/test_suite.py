@@ -20,10 +20,35 @@ from sojourn.errors import SojournError
 from sojourn.report.suite.checks import checks, even, told
 from sojourn.report.suite.ellipse import Ellipse
 from sojourn.study import Study
-from sojourn.sweep.suites import Link, Preset, Suite, expand, knobs, names, read_schemes, sized, with_baseline
+from sojourn.sweep.suites import (
+    Link,
+    Preset,
+    Suite,
+    expand,
+    folder_of,
+    knobs,
+    names,
+    read_schemes,
+    sized,
+    with_baseline,
+)
 from sojourn.sweep.suites.link import half_up
 
 SUITE = Suite.load("rfc7928")
+
+
+def test_a_copy_of_a_suite_has_results_of_its_own(tmp_path: Path) -> None:
+    words = (SUITE.folder / "suite.toml").read_text()
+
+    def results(folder: Path, name: str = "rfc7928") -> str:
+        folder.mkdir(parents=True)
+        (folder / "suite.toml").write_text(words.replace('name   = "rfc7928"', f'name   = "{name}"'))
+        return str(folder_of(Suite.load(str(folder)).called, None))
+
+    assert str(folder_of(SUITE.called, None)) == "results/suite-rfc7928"
+    assert results(tmp_path / "mine") == "results/suite-mine"
+    assert results(tmp_path / "rfc7928") == "results/suite-own-rfc7928"
+    assert results(tmp_path / "named", "theirs") == "results/suite-theirs"
 
 
 def test_the_suite_has_every_case_of_the_rfc_with_traffic() -> None:

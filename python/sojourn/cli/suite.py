@@ -90,7 +90,7 @@ def suite(
     set
         KEY=VALUE: replace a key in the studies of all cases, as duration=30s. Repeatable.
     out
-        Directory of results and pages, by default results/suite-NAME.
+        Directory of results and pages, by default results/suite-NAME; a copied suite has its folder's name.
     jobs
         Number of processes; by default the number of cores.
     scheduler
@@ -111,7 +111,7 @@ def suite(
         expand(each, on, turned(schemes, sized(each, on, given)[1]) if knobs else schemes, seeds, given, sets)
         for each, on in ((each, each.own_link or on) for on in links for each in cases)
     ]
-    folder = folder_of(chosen.name, out)
+    folder = folder_of(chosen.called, out)
     campaigns = [Campaign(each.study, folder / each.folder) for each in everything]
     if dry_run:
         return _list(everything, campaigns, json)

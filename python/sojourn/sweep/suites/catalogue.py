@@ -147,6 +147,15 @@ class Suite:
         except (TypeError, ValueError, AttributeError) as error:
             raise SojournError(f"{printable(str(file))} is not as a suite should be: {error}") from None
 
+    @property
+    def called(self) -> str:
+        """What its results are called: a copy is not what it was copied from, whatever its file says."""
+        shipped = names()
+        if self.folder.parent == FOLDER or self.name not in shipped:
+            return self.name
+        folder = self.folder.resolve().name
+        return f"own-{folder}" if folder in shipped else folder
+
     def choose(self, names: list[str] | None) -> tuple[Case, ...]:
         """Return the cases that are wanted, by name; ``8.2`` stands for all that begin with ``8.2.``."""
         if not names:
