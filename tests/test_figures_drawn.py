@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -292,6 +293,44 @@ def test_hosts_of_a_capture() -> None:
     assert np.isnan(mean).sum() == 2 and at[2] == 2.0  # after the second bin there is silence
     both = tcp_against_utp(hosts()).axes[0].lines[-1]
     assert (both.get_xdata().tolist(), both.get_ydata().tolist()) == ([40.0], [90.0])
+
+
+def arrows(axes: Any) -> list[tuple[float, float]]:
+    """Return the points that an arrow leaves, each of which has a hollow mark."""
+    points = [tuple(text.xy) for text in axes.texts if text.arrow_patch is not None]
+    hollow = [line for line in axes.lines if line.get_markerfacecolor() == "white"]
+    marked = [tuple(point) for line in hollow for point in np.column_stack(line.get_data()).tolist()]
+    assert marked == points
+    return points
+
+
+def test_lower_bounds_are_hollow_with_an_arrow_towards_where_they_may_be() -> None:
+    found = plot("lines", "page.load_s.median", {("a", "8pkt"): 5.0, ("a", "64pkt"): 9.0}, x=LIMIT)
+    found = replace(found, at_least=frozenset({("", found.y_labels[0], "64pkt")}))
+    assert arrows(draw(found).axes[0]) == [(64.0, 9.0)]
+    assert "where it is a lower bound (hollow, with an arrow), too few loads had ended" in how_to_read(found)
+    spread = plot("scatter", "page.load_s.median", {("a", "8pkt"): 5.0, ("b", "8pkt"): 9.0}, x=LIMIT)
+    assert arrows(draw(spread).axes[0]) == []
+    cell = spread.frame.filter(pl.col("value") == 9.0).row(0, named=True)
+    spread = replace(spread, at_least=frozenset({("", cell["y"], cell["x"])}))
+    assert arrows(draw(spread).axes[0]) == [(8.0, 9.0)]
+    assert KINDS["heatmap"].bound == "≥"
+
+
+def test_lower_bounds_of_a_capture_are_hollow_with_an_arrow() -> None:
+    known, bound = ({**host, "lower_bound": of} for host, of in zip(hosts(), (False, True), strict=False))
+    assert arrows(delay_cdf([known, bound]).axes[0]) == [(bound["mean_ms"], 100.0)]
+    panels = delay_over_time([known, bound]).axes
+    assert [panel.get_title("left").endswith(": at least") for panel in panels] == [False, True]
+    pairs = [
+        {**known, "remote": name, "protocol": protocol, "mean_ms": mean, "lower_bound": protocol in least}
+        for name, least in (("a", ()), ("b", ("tcp",)), ("c", ("utp",)), ("d", ("tcp", "utp")))
+        for protocol, mean in (("tcp", 20.0 + ord(name)), ("utp", 30.0))
+    ]
+    axes = tcp_against_utp(pairs).axes[0]
+    assert sorted(arrows(axes)) == [(20.0 + ord(name), 30.0) for name in "bcd"]
+    tips = {text.xy[0] - 20.0: tuple(text.get_position()) for text in axes.texts}
+    assert tips == {ord("b"): (15, 0), ord("c"): (0, 15), ord("d"): (15, 15)}
 
 
 def test_responsiveness_has_room_for_all_its_classes() -> None:

@@ -8,7 +8,7 @@ import polars as pl
 
 from sojourn import _core
 from sojourn.report import html
-from sojourn.report.figures.passive import delay_cdf, delay_over_time, tcp_against_utp
+from sojourn.report.figures.passive import MARKED, delay_cdf, delay_over_time, tcp_against_utp
 from sojourn.report.files import Files
 from sojourn.report.sections import Section
 from sojourn.results.atomic import writing
@@ -17,6 +17,7 @@ from sojourn.results.sizes import spaced
 
 _MOST_ROWS = 600
 _MOST_PANELS = 4
+_ARROWS = " A hollow mark with an arrow is a lower bound."
 
 
 def write_page(
@@ -81,11 +82,13 @@ def _figures(hosts: Sequence[Mapping[str, Any]], made: Files) -> list[Section]:
     longest = sorted(hosts, key=lambda host: -host["samples"])[:_MOST_PANELS]
     seen = {(host["remote"], host["protocol"]) for host in hosts}
     both = [name for name, protocol in sorted(seen) if protocol == "tcp" and (name, "utp") in seen]
+    bounds = any(host["lower_bound"] for host in hosts)
     chosen = [
         (
             "delay-cdf",
             "Mean queueing delay of hosts",
-            "How many hosts have a mean delay of at most so much, by the protocol that it was read from.",
+            "How many hosts have a mean delay of at most so much, by the protocol that it was read from."
+            + _ARROWS * (bounds and len(hosts) <= MARKED),
             lambda: delay_cdf(hosts),
         ),
         (
@@ -102,7 +105,7 @@ def _figures(hosts: Sequence[Mapping[str, Any]], made: Files) -> list[Section]:
                 "tcp-against-utp",
                 "The same host under TCP and under uTP",
                 "Below the diagonal, uTP met less delay than TCP did. uTP backs off at its target; "
-                "TCP fills the buffer.",
+                "TCP fills the buffer." + _ARROWS * bounds,
                 lambda: tcp_against_utp(hosts),
             )
         )

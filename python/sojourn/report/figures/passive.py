@@ -7,8 +7,10 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from sojourn.report.figures.style import COLOURS, INK, MUTED, canvas, look, settle
+from sojourn.report.figures.style import COLOURS, INK, MUTED, at_least, canvas, look, settle
 
+MARKED = 30
+"""Hosts that have a mark each; more are a curve."""
 NAMES = {"tcp": "TCP timestamps", "utp": "uTP"}
 
 Hosts = Sequence[Mapping[str, Any]]
@@ -17,7 +19,9 @@ Hosts = Sequence[Mapping[str, Any]]
 def delay_cdf(hosts: Hosts) -> Figure:
     """Draw the distribution of the mean queueing delay of hosts, one step curve for each protocol."""
     with canvas(6.4, 3.8) as (figure, axes):
-        means = {name: np.sort([h["mean_ms"] for h in hosts if h["protocol"] == name]) for name in NAMES}
+        of = {name: sorted(_means(hosts, name)) for name in NAMES}
+        means = {name: np.array([mean for mean, _ in found]) for name, found in of.items()}
+        bounds = {name: np.array([bound for _, bound in found], dtype=bool) for name, found in of.items()}
         highest = max((values[-1] for values in means.values() if values.size), default=1.0)
         for place, (name, values) in enumerate(means.items()):
             if not values.size:
@@ -34,8 +38,10 @@ def delay_cdf(hosts: Hosts) -> Figure:
                 linestyle=style["linestyle"],
                 label=label,
             )
-            if values.size <= 30:
+            if values.size <= MARKED:
                 axes.plot(values, share, linestyle="none", marker=style["marker"], color=style["color"])
+                bound = bounds[name]
+                at_least(axes, values[bound], share[bound], style, towards=(1, 0))
         axes.set(
             xlim=(0, highest * 1.05),
             ylim=(0, 102),
@@ -45,6 +51,13 @@ def delay_cdf(hosts: Hosts) -> Figure:
         settle(axes, grid="both")
         axes.legend(loc="best")
     return figure
+
+
+def _means(hosts: Hosts, protocol: str) -> list[tuple[float, bool]]:
+    """Return the mean delays of hosts, and which of them are lower bounds."""
+    return [
+        (host["mean_ms"], bool(host.get("lower_bound"))) for host in hosts if host["protocol"] == protocol
+    ]
 
 
 def delay_over_time(hosts: Hosts) -> Figure:
@@ -57,7 +70,8 @@ def delay_over_time(hosts: Hosts) -> Figure:
             at, mean, most = _with_gaps(rows, host["series"]["bin_s"])
             axes.fill_between(at, mean, most, step="post", color=COLOURS[place], alpha=0.25, linewidth=0)
             axes.step(at, mean, where="post", color=COLOURS[place], linewidth=1.2)
-            axes.set_title(f"{host['remote']}, {NAMES[host['protocol']]}", loc="left")
+            least = ": at least" if host.get("lower_bound") else ""
+            axes.set_title(f"{host['remote']}, {NAMES[host['protocol']]}{least}", loc="left")
             axes.set(ylabel="Delay (ms)", ylim=(0, None))
             axes.margins(x=0.005)
             settle(axes)
@@ -81,12 +95,14 @@ def _with_gaps(rows: np.ndarray, bin_s: float) -> tuple[np.ndarray, np.ndarray, 
 
 def tcp_against_utp(hosts: Hosts) -> Figure:
     """Draw hosts that were seen with both protocols: mean delay under uTP against that under TCP."""
-    by = {(host["remote"], host["protocol"]): host["mean_ms"] for host in hosts}
-    both = [
+    by = {(host["remote"], host["protocol"]): host for host in hosts}
+    pairs = [
         (by[name, "tcp"], by[name, "utp"])
         for name, kind in sorted(by)
         if kind == "tcp" and (name, "utp") in by
     ]
+    both = [[host["mean_ms"] for host in pair] for pair in pairs]
+    bounds = [tuple(int(bool(host.get("lower_bound"))) for host in pair) for pair in pairs]
     with canvas(4.8, 4.4) as (figure, axes):
         values = np.array(both, dtype=float)
         low, high = max(values.min(), 0.1) / 1.6, max(values.max(), 1.0) * 1.6
@@ -102,6 +118,10 @@ def tcp_against_utp(hosts: Hosts) -> Figure:
             alpha=0.85,
             label=f"host (n = {len(both)})",
         )
+        style = {"marker": "o", "color": COLOURS[0]}
+        for towards in sorted({*bounds} - {(0, 0)}):
+            there = np.maximum(values, low)[[bound == towards for bound in bounds]]
+            at_least(axes, *there.T, style, towards=towards)
         axes.set(xscale="log", yscale="log")
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:g}"))

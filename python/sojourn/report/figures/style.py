@@ -2,7 +2,7 @@
 
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -94,6 +94,24 @@ def look(index: int) -> dict[str, object]:
         "marker": MARKERS[(index + turn) % len(MARKERS)],
         "linestyle": DASHES[(index + turn) % len(DASHES)],
     }
+
+
+def at_least(
+    axes: Axes,
+    xs: Sequence[float],
+    ys: Sequence[float],
+    style: Mapping[str, Any],
+    towards: tuple[int, int] = (0, 1),
+) -> None:
+    """Draw over points that are lower bounds: hollow, with an arrow towards where they may be."""
+    if not len(xs):
+        return
+    hollow = {"marker": style["marker"], "color": style["color"], "markerfacecolor": "white"}
+    axes.plot(xs, ys, linestyle="none", zorder=3, **hollow)
+    arrow = {"arrowstyle": "<|-", "color": style["color"], "shrinkA": 0, "shrinkB": 3, "mutation_scale": 9}
+    tip = (15 * towards[0], 15 * towards[1])
+    for place in zip(xs, ys, strict=True):
+        axes.annotate("", place, tip, textcoords="offset points", arrowprops=arrow)
 
 
 def settle(axes: Axes, *, grid: str = "y") -> None:

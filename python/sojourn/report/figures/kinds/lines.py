@@ -15,7 +15,7 @@ from matplotlib.ticker import NullFormatter, NullLocator
 from sojourn.report.figures.kinds.kind import Kind, one_for_each
 from sojourn.report.figures.panels import label_ticks, layout
 from sojourn.report.figures.plot import Plot, Spec
-from sojourn.report.figures.style import look, settle
+from sojourn.report.figures.style import at_least, look, settle
 from sojourn.report.figures.values import axis_name, numbers_of, shared_unit, tick
 
 
@@ -24,6 +24,7 @@ class Lines(Kind):
 
     name = "lines"
     listed = compared = True
+    bound = "hollow, with an arrow"
 
     def draw(self, plot: Plot) -> Figure:
         """Draw one line for each label of y; the bars are 95 % intervals of the mean."""
@@ -44,6 +45,10 @@ class Lines(Kind):
                     style = look(index) if joined else {**look(index), "linestyle": "none"}
                     xs, found = zip(*there, strict=True)
                     axes.plot(xs, [row["value"] * f for row in found], label=y or None, **style)
+                    bounds = [row for _, row in there if (panel, y, row["x"]) in plot.at_least]
+                    at_least(
+                        axes, [at[row["x"]] for row in bounds], [row["value"] * f for row in bounds], style
+                    )
                     bars = [(x, row) for x, row in there if row["low"] is not None]
                     if bars:
                         xs, found = zip(*bars, strict=True)

@@ -11,7 +11,7 @@ from sojourn.errors import SojournError
 from sojourn.report.figures.kinds.kind import Kind, is_number
 from sojourn.report.figures.panels import layout
 from sojourn.report.figures.plot import Plot, Spec
-from sojourn.report.figures.style import look, settle
+from sojourn.report.figures.style import at_least, look, settle
 from sojourn.report.figures.values import axis_name, lower, number_of, value
 from sojourn.results.path import look_up
 from sojourn.study import label_text
@@ -22,6 +22,7 @@ class Scatter(Kind):
 
     name = "scatter"
     pooled = True
+    bound = "hollow, with an arrow"
 
     def axes(self, spec: Spec, axes: Mapping[str, list[str]]) -> tuple[str, str]:
         """Return the axis that gives marks their shape."""
@@ -68,6 +69,14 @@ class Scatter(Kind):
                         color=style["color"],
                         alpha=0.85,
                         label=y or None,
+                    )
+                    cells = [("", y, cell) in plot.at_least for cell in rows["x"]]
+                    bounds = rows.filter(pl.Series(cells, dtype=pl.Boolean))
+                    at_least(
+                        axes,
+                        bounds["at"].to_numpy() * across.factor,
+                        bounds["value"].to_numpy() * plot.value.factor,
+                        style,
                     )
             settle(axes, grid="both")
         return figure
