@@ -131,6 +131,25 @@ def test_a_share_of_the_best_choice_is_no_goal_without_a_choice() -> None:
     assert any(goal.of_best for goal in compare({"fifo": [best], "codel": [best]}).goals)
 
 
+def test_how_long_the_first_picture_is_waited_for_is_said_and_not_judged() -> None:
+    def found(*waits: float, bounded: tuple[str, ...] = (), goals: Any = ()) -> str:
+        kinds = ["fifo", "codel", "pie"][: len(waits)]
+        viewing = {"clients_stalled_pct": 0.0, "clients": [{"play_s": 1.0}], "stalls": 0}
+        viewing |= {"average_rate_kbps": 900.0, "bounded": bounded}
+        results = [
+            one({KIND: kind}, adaptive={**viewing, "startup_delay_ms": {"median": wait}})
+            for kind, wait in zip(kinds, waits, strict=True)
+        ]
+        return " ".join(answer(results, {KIND: kinds}, {"goals": goals}).sentences)
+
+    said = found(2300.0, 900.0, 12_400.0)
+    assert "is no stall, and not judged: no limit is usual. It is 0.9 s with codel" in said
+    assert "12 s with pie on average, the shortest first." in said
+    assert "It is at least 2.3 s on average." in found(2300.0, bounded=("startup_delay_ms.median",))
+    judged = found(2300.0, 900.0, goals=[{"value": "adaptive.startup_delay_ms.median", "at-most": 2000}])
+    assert "no limit is usual" not in judged and "wait for the first picture" in judged
+
+
 def test_ticks_that_come_late_are_no_packet_loss() -> None:
     results = [one({KIND: kind}, gaming={"late": {"mean": 0.3}}) for kind in ("fifo", "codel")]
     plot = gather(Spec("lines", "gaming.late.mean", x=KIND), results, {KIND: ["fifo", "codel"]})

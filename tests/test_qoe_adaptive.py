@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from sojourn import _core
 from sojourn.parts.clips import open_clip
 from sojourn.qoe.adaptive import Viewing, instability, playing, summary, unfairness
 from sojourn.qoe.browser import score_browser
+from sojourn.results.bounded import lower_bounds
 from sojourn.study import Point
 from sojourn.sweep.simulation import simulate
 
@@ -54,7 +56,7 @@ def viewing(user=0, rates=(100.0,) * 5, start=0.0, stalls=(), finished=True):
         user=user,
         start_s=start,
         play_s=start + 1.0,
-        end_s=float(request[-1] + 2),
+        end_s=float(request[-1] + 2) if n else start,
         segment_s=4.0,
         finished=finished,
         level=np.ones(n, dtype=np.int64),
@@ -91,6 +93,22 @@ def test_a_stall_across_the_end_of_the_warm_up_is_left_out():
     assert later["clients"][0]["stalls"] == [[2.0, 6.0], [8.0, 9.5]]
     on_time = summary([viewing(0, stalls=[(3.0, 4.0)])], 3.0, None)
     assert on_time["stalls"] == 1
+
+
+def test_the_wait_for_the_first_picture_is_from_asking_for_a_connection_to_playing():
+    found = [replace(viewing(k, start=10.0), opened_s=10.0 - k / 10) for k in range(3)]
+    came = summary(found, 60.0, None)
+    # Those who began in the warm-up count too: each waits once.
+    assert came["startup_delay_ms"] == dict(median=1100, mean=1100, p5=1000, p25=1000, p75=1200, p95=1200)
+    assert [client["startup_delay_ms"] for client in came["clients"]] == [1000, 1100, 1200]
+    assert "bounded" not in came
+    # Who saw none waited to the end at least, also one whose connection never stood; all else is without it.
+    never = replace(viewing(4, rates=(), start=0.0, finished=False), opened_s=15.0, play_s=None, end_s=28.0)
+    more = summary([*found, never], 0.0, 1e6)
+    assert more["startup_delay_ms"]["p95"] == 13_000 and more["startup_delay_ms"]["median"] == 1150
+    assert more["bounded"] == ["startup_delay_ms.p95", "startup_delay_ms.mean"]
+    assert lower_bounds({"adaptive": more}) == {f"adaptive.{name}" for name in more["bounded"]}
+    assert len(more["clients"]) == 3 and more["stalls"] == 0
 
 
 def test_clients_are_compared_until_the_first_of_them_ends():
@@ -180,6 +198,10 @@ def test_viewers_start_one_after_another_and_the_same_way_again():
     starts = [client["start_s"] for client in first["adaptive"]["clients"]]
     assert starts == sorted(starts)
     assert all(b - a <= 4.01 for a, b in itertools.pairwise(starts))
+    for client in first["adaptive"]["clients"]:
+        # The connection is waited for as well: a round trip at least.
+        opening_s = client["startup_delay_ms"] / 1e3 - (client["play_s"] - client["start_s"])
+        assert 0.04 - 1e-3 < opening_s < 0.3
     other = run(text.replace("2BDP", "10BDP"))
     assert [client["start_s"] for client in other["adaptive"]["clients"]] == pytest.approx(starts, abs=0.2)
 

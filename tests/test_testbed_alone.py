@@ -293,8 +293,9 @@ def test_a_viewer_fetches_what_the_player_says_and_anew_what_it_gives_up(
     # Times are since the connection stood, the first of them when the header came.
     assert told[:4] == [(0.02, 0.02, 0), (0.02, 0.03, 50), (0.02, 0.04, 100), ("arrived", 0.02, 0.05)]
     left = viewer.left() or {}
-    assert (left["user"], left["begun_ns"], left["segments"], left["segment_s"]) == (4, 1_010 * MS, 3, 4.0)
-    assert left["stalls"] == [[1, 2]] and left["played_s"] == pytest.approx((now[0] - 1_010 * MS) / 1e9)
+    assert (left["user"], left["begun_ns"], left["segments"], left["segment_s"]) == (4, 1_020 * MS, 3, 4.0)
+    assert left["stalls"] == [[1, 2]] and left["played_s"] == pytest.approx((now[0] - 1_020 * MS) / 1e9)
+    assert left["opened_ns"] == 1_010 * MS
     assert left["rows"].keys() == {*adaptive._COLUMNS, *adaptive._TIMES}
 
 

@@ -12,6 +12,11 @@ of the session, as the study has it: from the first request to the end of what i
 much later than the last byte as the playback buffer is long. The same while all clients are active is given
 as "utilisation_fetching". Headers of HTTP, TCP and IP are not among the bytes. What is live is watched to
 the end of the run; its latency and playback rate are :mod:`.live`'s.
+
+The start-up delay is how long a viewer waits for the first picture: from when the connection is asked for
+until playing begins. It is no stall. Each viewer has one, so that those who began in the warm-up count too.
+Who had seen none when the run ended had waited that long at least: the distribution is the Kaplan-Meier
+estimate, as that of loads is (:mod:`.web`), and which statistics are lower bounds only is said in "bounded".
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,6 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sojourn.qoe import live
+from sojourn.qoe.web import kaplan_meier
 
 WINDOW_S = 20
 """Seconds that instability looks back."""
@@ -85,7 +91,8 @@ class Viewing:
 
     `arrive_s` is NaN for a segment that had not arrived; `end_s` is when the last segment of the clip came,
     or the end of the run; `stalls` has the rows (from, to); `given_up` counts downloads that were; `looks`
-    are those at a live viewer.
+    are those at a live viewer; `opened_s` is when the connection was asked for that stood at `start_s`, at
+    once if it is None.
     """
 
     user: int
@@ -104,12 +111,19 @@ class Viewing:
     stalls: NDArray[np.float64]
     given_up: int = 0
     looks: Mapping[str, NDArray[Any]] | None = None
+    opened_s: float | None = None
 
     def rate_at(self, times_s: ArrayLike, *, carried: bool = False) -> NDArray[np.float64]:
         """Rate of the segment asked for last, at some times; 0 before the first. Nominal, or its own."""
         rates = self.bytes * 8e-3 / self.segment_s if carried else self.rate_kbps
         at = np.searchsorted(self.request_s, np.asarray(times_s, dtype=np.float64), side="right")
         return np.concatenate(([0.0], rates))[at]
+
+    @property
+    def waited_s(self) -> float:
+        """How long the first picture was waited for; without one, up to the end of the run."""
+        opened = self.start_s if self.opened_s is None else self.opened_s
+        return (self.end_s if self.play_s is None else self.play_s) - opened
 
     @property
     def watched_s(self) -> float:
@@ -194,6 +208,7 @@ def viewings(
                     [np.asarray(stalls[name])[stalled] / 1e9 for name in ("from_ns", "to_ns")]
                 ),
                 looks=seen,
+                opened_s=int(viewers["opened_ns"][i]) / 1e9 if "opened_ns" in viewers else None,
             )
         )
     return found
@@ -227,13 +242,16 @@ def summary(found: Sequence[Viewing], warmup_s: float, rate_bps: float | None) -
     dict
         "instability" and "unfairness" (and both with "_carried"), "utilisation" and "utilisation_fetching"
         (shares), "average_rate_kbps" (mean nominal rate of the segments), "carried_rate_kbps" (bits over
-        seconds of video), "clients_stalled_pct", "stalls" and "stall_s" (sums over clients), "switches" (mean
-        per client), "finished" (clients whose clip was over), "given_up" (downloads, if any were),
+        seconds of video), "clients_stalled_pct", "stalls" and "stall_s" (sums over clients),
+        "startup_delay_ms" (statistics; "bounded" names those that are lower bounds), "switches" (mean per
+        client), "finished" (clients whose clip was over), "given_up" (downloads, if any were),
         "per_client_rate_kbps", and "clients": for each its own numbers, the intervals of its stalls, its
         segments, and the course of its latency if its stream is live. What is not defined is absent (a
-        utilisation of an unlimited link). Empty without viewers.
+        utilisation of an unlimited link). Empty without viewers. Those whose connection never stood are among
+        the start-up delays alone.
     """
-    found = [viewing for viewing in found if viewing.request_s.size]
+    waits = found
+    found = [viewing for viewing in waits if viewing.request_s.size]
     if not found:
         return {}
     clients = [_client(viewing, warmup_s) for viewing in found]
@@ -268,6 +286,7 @@ def summary(found: Sequence[Viewing], warmup_s: float, rate_bps: float | None) -
         "clients_stalled_pct": round(100 * sum(map(bool, stalled)) / len(found), 4),
         "stalls": sum(map(len, stalled)),
         "stall_s": round(float(sum(stop - start for stalls in stalled for start, stop in stalls)), 6),
+        **_startup(waits),
         "switches": round(float(np.mean([client["switches"] for client in clients])), 4),
         "finished": sum(viewing.finished for viewing in found),
         **({"given_up": given_up} if (given_up := sum(viewing.given_up for viewing in found)) else {}),
@@ -275,6 +294,14 @@ def summary(found: Sequence[Viewing], warmup_s: float, rate_bps: float | None) -
         "clients": clients,
     }
     return out
+
+
+def _startup(viewings: Sequence[Viewing]) -> dict[str, Any]:
+    """Return the statistics of the waits for a first picture, and which of them are lower bounds."""
+    waits = [viewing.waited_s * 1e3 for viewing in viewings]
+    found, bounded = kaplan_meier(waits, [viewing.play_s is not None for viewing in viewings]).statistics()
+    said = {"startup_delay_ms": {name: round(number, 3) for name, number in found.items()}}
+    return said | ({"bounded": [f"startup_delay_ms.{name}" for name in bounded]} if bounded else {})
 
 
 def _client(viewing: Viewing, warmup_s: float) -> dict[str, Any]:
@@ -291,6 +318,7 @@ def _client(viewing: Viewing, warmup_s: float) -> dict[str, Any]:
         "user": viewing.user,
         "start_s": round(viewing.start_s, 3),
         "play_s": None if viewing.play_s is None else round(viewing.play_s, 3),
+        "startup_delay_ms": None if viewing.play_s is None else round(viewing.waited_s * 1e3, 3),
         "end_s": round(viewing.end_s, 3),
         "average_rate_kbps": round(float(rates.mean()), 3) if rates.size else None,
         "instability": round(float(changes.mean()), 6) if changes.size else None,

@@ -2,6 +2,7 @@
 
 from sojourn.report.figures import KINDS, Plot
 from sojourn.report.figures.values import Value, axis_name, lower
+from sojourn.results.bounded import awaited
 
 _GOOD = {
     "delay": ("Class A (below 150 ms) is good: enough of the delay budget is left for an interactive call."),
@@ -48,7 +49,10 @@ def how_to_read(plot: Plot) -> str:
     rest += "".join(
         f"; {lower(axis_name(axis))} {', '.join(labels)}" for axis, labels in plot.spec.only.items()
     )
-    few = "; where it is a lower bound (≥), too few loads had ended when the run did" if plot.at_least else ""
+    few = ""
+    if plot.at_least:
+        mark, waits = KINDS[plot.spec.kind].bound, awaited([plot.value.path])
+        few = f"; where it is a lower bound ({mark}), too few {waits} had ended when the run did"
     return f"{KINDS[plot.spec.kind].explain(plot)}{few}{rest}."
 
 

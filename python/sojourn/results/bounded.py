@@ -1,10 +1,20 @@
-"""Quantiles of loads that are lower bounds: too few had ended when the run did."""
+"""Quantiles of times that are lower bounds: too few loads, or waits, had ended when the run did."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-_TIMES = {"web": "plt_s.", "page": ""}
+_TIMES = {"web": "plt_s.", "page": "", "adaptive": ""}
 """Users whose times may be so, and what is left out of the names that a result gives."""
+
+
+def awaited(paths: Iterable[str]) -> str:
+    """Say what had not ended where the numbers at these paths are lower bounds.
+
+    >>> awaited(["web.plt_s.p95", "adaptive.startup_delay_ms.mean"])
+    'loads or waits for a first picture'
+    """
+    viewers = {path.partition(".")[0] == "adaptive" for path in paths}
+    return " or ".join(["loads"] * (False in viewers) + ["waits for a first picture"] * (True in viewers))
 
 
 def lower_bounds(result: Mapping[str, Any]) -> set[str]:
@@ -32,5 +42,6 @@ def said(results: Iterable[Mapping[str, Any]], names: Mapping[str, str]) -> list
     are = "is a lower bound" if len(shown) == 1 else "are lower bounds"
     which = "; ".join(dict.fromkeys(shown.values()))
     return [
-        f"In {runs} too few loads had ended when the run did, so that {which} {are}: a longer run would tell."
+        f"In {runs} too few {awaited(shown)} had ended when the run did, so that {which} {are}: "
+        "a longer run would tell."
     ]

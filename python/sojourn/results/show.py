@@ -39,6 +39,7 @@ _COLUMNS = (
     ("video kb/s", "adaptive.average_rate_kbps", "number"),
     ("instability", "adaptive.instability", "score"),
     ("stalls", "adaptive.stalls", "number"),
+    ("first picture ms", "adaptive.startup_delay_ms.median", "number"),
     ("live latency s", "adaptive.live.latency_s.mean", "score"),
     ("game late", "gaming.late.mean", "percent"),
     ("streamed game MOS", "cloud-gaming.mos.median", "score"),

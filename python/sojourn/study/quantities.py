@@ -41,7 +41,7 @@ _USERS = {
     "adaptive": (
         "instability", "instability_carried", "unfairness", "unfairness_carried", "utilisation_fetching",
         "utilisation", "average_rate_kbps", "carried_rate_kbps", "clients_stalled_pct", "stalls", "stall_s",
-        "switches", "finished", "given_up", "per_client_rate_kbps",
+        "switches", "finished", "given_up", "per_client_rate_kbps", *_each(("startup_delay_ms",)),
         *_each(("live.latency_s", "live.rate")), "live.rate_deviation", "live.jumps", "live.jumped_s",
     ),
     "responsiveness": (

@@ -182,11 +182,15 @@ impl Source for Adaptive {
     }
 
     fn finish(&mut self, network: &Network, tables: &mut Tables) {
-        let Some(begun) = self.fetch.begun else { return };
-        let now = self.session_s(network.now());
+        if self.fetch.connection.is_none() {
+            return;
+        }
+        let (now, begun) = (self.session_s(network.now()), self.fetch.begun);
         self.session.playback().advance(now);
-        let run_ns =
-            |seconds: f64| if seconds.is_finite() { ((begun.as_secs() + seconds) * 1e9 + 0.5) as i64 } else { -1 };
+        let run_ns = |seconds: f64| {
+            let at = begun.filter(|_| seconds.is_finite());
+            at.map_or(-1, |begun| ((begun.as_secs() + seconds) * 1e9 + 0.5) as i64)
+        };
         let rates = self.session.clip().rates_kbps().to_vec();
         for row in self.session.rows() {
             tables.adaptive.push(AdaptiveRow {
@@ -220,7 +224,8 @@ impl Source for Adaptive {
         let playback = self.session.playback();
         tables.viewers.push(ViewerRow {
             user: self.user,
-            start_ns: begun.0 as i64,
+            opened_ns: self.start.0 as i64,
+            start_ns: begun.map_or(-1, |begun| begun.0 as i64),
             play_ns: run_ns(playback.started_s().unwrap_or(f64::INFINITY)),
             end_ns: run_ns(end),
             segments: segments as u32,

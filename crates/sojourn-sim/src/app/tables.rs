@@ -117,7 +117,9 @@ table! {
     ViewerTable of ViewerRow {
         /// The user.
         user: u32,
-        /// When the session began.
+        /// When its connection was asked for.
+        opened_ns: i64,
+        /// When the session began, which is when the connection stood; −1 if it never did.
         start_ns: i64,
         /// When playing began; −1 if it did not.
         play_ns: i64,

@@ -17,6 +17,7 @@ from sojourn.report.answer.cells import Cell, Cells, queue_axes, sort
 from sojourn.report.answer.goals import Goal, goals_of, scored_users, unjudged, unscored
 from sojourn.report.answer.regrets import Ranking, rank
 from sojourn.report.answer.verdicts import CLOSE, Finding, Verdict, judge, known
+from sojourn.results.bounded import awaited
 from sojourn.results.sizes import Size, sizes
 from sojourn.study import label_text
 from sojourn.study.replications import looks, most, precision
@@ -191,6 +192,7 @@ def answer(
     if document.get("goals") or scored_users(goals):
         sentences += wording.unscored(unscored(document, results))
     sentences += wording.unjudged(cells, unjudged(goals, results)) if document.get("goals") else []
+    sentences += wording.first_pictures(cells, goals, ranking.chosen[0] if ranking.chosen else None)
     sentences += wording.without_values(cells, goals, verdicts)
     return Answer(
         wording.title(cells),
@@ -223,9 +225,11 @@ def _rounds(
         ran += " replications, the most that the study allows"
         return f'With repeat = "auto" {left} not certain after {ran}.'
     if all(verdict.of_length for verdict in open_ones):
-        found = "too few loads had ended when the runs did"
-        if any(finding.of_others for verdict in open_ones for finding in verdict.findings):
-            found = "some runs have no number, or too few loads that had ended"
+        findings = [finding for verdict in open_ones for finding in verdict.findings]
+        few = awaited(found.goal.path for found in findings if found.at_least) or "loads"
+        found = f"too few {few} had ended when the runs did"
+        if any(finding.of_others for finding in findings):
+            found = f"some runs have no number, or too few {few} that had ended"
         why = f"{found}, which longer runs tell, and not more of them"
         return f'With repeat = "auto" {left} not certain after {ran} replications: {why}.'
     asked = precision(document)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sojourn.report.answer.cells import Cell, Cells
 from sojourn.report.answer.goals import Goal
-from sojourn.results.bounded import lower_bounds
+from sojourn.results.bounded import awaited, lower_bounds
 from sojourn.results.interval import MOST_REPLICATIONS, Interval, Sample, half_width
 
 YES, NO, CLOSE = "yes", "no", "close"
@@ -28,7 +28,7 @@ class Finding:
     settled_by : int or None
         Replications that would settle it; None where that is more than 1000, or not known.
     at_least : bool
-        The mean is a lower bound: loads had not ended when the run did.
+        The mean is a lower bound: what it is of had not ended when the run did.
     lacking : int
         Replications that have no number, as where nobody had finished.
     """
@@ -77,7 +77,8 @@ class Finding:
         if self.word != CLOSE:
             return ""
         if self.at_least:
-            return "too few loads had ended when the run did, so a longer run would tell"
+            few = awaited([self.goal.path])
+            return f"too few {few} had ended when the run did, so a longer run would tell"
         if self.of_others or (self.lacking and self.interval is None):
             of = self.replications + self.lacking
             return f"{self.lacking} of {of} replications have no number, so a longer run may tell"

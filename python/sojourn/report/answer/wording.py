@@ -1,18 +1,21 @@
 """The answer in sentences. Each says what was measured, and no more."""
 
 from collections.abc import Mapping, Sequence
+from statistics import fmean
 
 from sojourn.report.answer.cells import Cells, listed
-from sojourn.report.answer.goals import Goal, scored_users
+from sojourn.report.answer.goals import Goal, number_at, scored_users
 from sojourn.report.answer.regrets import ALIKE, Ranking
 from sojourn.report.answer.verdicts import CLOSE, NO, YES, Verdict
 from sojourn.report.figures.values import axis_name, lower
+from sojourn.results.bounded import lower_bounds
 from sojourn.results.sizes import Size, ms_brief
 
 Verdicts = Mapping[tuple[str, str], Verdict]
 
 _MOST_NAMED = 6
 """Conditions that one line names."""
+_WAIT = "adaptive.startup_delay_ms.median"
 
 
 def title(cells: Cells) -> str:
@@ -364,6 +367,33 @@ def unjudged(cells: Cells, others: Sequence[Goal]) -> list[str]:
     asked = goal.stated.removeprefix(f"{goal.name} ")
     seen = f"{goal.name}, {goal.text(mean)}{under}"
     return [f"{said} By the usual limits not all are well: {seen}; {asked} is asked."]
+
+
+def first_pictures(cells: Cells, goals: Sequence[Goal], chosen: str | None) -> list[str]:
+    """Say how long viewers wait for the first picture where no goal is about it: no limit of it is usual."""
+    if any(goal.path.startswith("adaptive.startup_delay_ms") for goal in goals):
+        return []
+    waits: dict[str, list[float]] = {}
+    bounds = set()
+    for (_, choice), results in cells.cells.items():
+        for result in results:
+            if (wait := number_at(result, _WAIT)) is not None:
+                waits.setdefault(choice, []).append(wait)
+                bounds |= {choice} if _WAIT in lower_bounds(result) else set()
+    if not waits:
+        return []
+
+    def wait(choice: str) -> str:
+        seconds = fmean(waits[choice]) / 1e3
+        return f"{'at least ' * (choice in bounds)}{seconds:.{1 if seconds < 9.95 else 0}f} s"
+
+    said = "The median wait of viewers for the first picture is no stall, and not judged: no limit is usual."
+    by_wait = sorted(waits, key=lambda choice: fmean(waits[choice]))
+    if len(by_wait) == 1:
+        return [f"{said} It is {wait(by_wait[0])} on average."]
+    shown = dict.fromkeys([by_wait[0], *([chosen] if chosen in waits else []), by_wait[-1]])
+    each = [f"{wait(choice)} with {cells.text([choice])}" for choice in shown]
+    return [f"{said} It is {listed(each)} on average, the shortest first."]
 
 
 def without_values(cells: Cells, goals: Sequence[Goal], verdicts: Verdicts) -> list[str]:

@@ -51,7 +51,8 @@ class Difference:
     holm : bool or None
         Whether it stays larger when all differences are to be right together.
     at_least : bool
-        One of the means is a lower bound: loads had not ended when the run did. Nothing can be said then.
+        One of the means is a lower bound: what it is of had not ended when the run did. Nothing can be said
+        then.
     """
 
     cell: Cell

@@ -21,7 +21,7 @@ from sojourn.report.figures.kinds.kind import is_number
 from sojourn.report.figures.values import Value, axis_name, has_name, value
 from sojourn.report.listening import listen
 from sojourn.results import Results, engines
-from sojourn.results.bounded import lower_bounds
+from sojourn.results.bounded import awaited, lower_bounds
 from sojourn.results.bounds import bounds
 from sojourn.results.interval import Sample
 from sojourn.results.limits import Cell, by_cell
@@ -222,8 +222,9 @@ def _notes(
             f"{left_out} of {cells} cells are here without their links over time, which would make the page "
             "too large to mail; `sojourn report` draws those of one cell."
         )
-    if any(map(lower_bounds, chain(*by_cell.values()))):
-        yield "“≥” marks a lower bound: too few loads had ended when the run did; a longer one would tell."
+    if bounds := set().union(*map(lower_bounds, chain(*by_cell.values()))):
+        few = awaited(bounds)
+        yield f"“≥” marks a lower bound: too few {few} had ended when the run did; a longer one would tell."
     if heard:
         yield heard
     if not found.captured:

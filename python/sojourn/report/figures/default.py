@@ -56,6 +56,7 @@ SCORES = (
     ),
     Shown("Adaptive video: average rate", "", ("adaptive.average_rate_kbps",)),
     Shown("Adaptive video: clients that stalled", "", ("adaptive.clients_stalled_pct",)),
+    Shown("Adaptive video: median wait for the first picture", "", ("adaptive.startup_delay_ms.median",)),
     Shown("Adaptive video: instability", "", ("adaptive.instability",)),
     Shown("Live video: latency, 95th percentile", "", ("adaptive.live.latency_s.p95",)),
     Shown("Pages abandoned", "", ("browser.abandoned",)),

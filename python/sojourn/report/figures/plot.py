@@ -66,7 +66,7 @@ class Plot:
     panels_are: str = "each of the other settings"
     """What there is one panel for."""
     at_least: frozenset[tuple[str, str, str]] = frozenset()
-    """Cells, by (panel, y, x), whose number is a lower bound: loads had not ended when the run did."""
+    """Cells, by (panel, y, x), whose number is a lower bound: too little had ended when the run did."""
 
     @property
     def title(self) -> str:

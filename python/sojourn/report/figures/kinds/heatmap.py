@@ -15,10 +15,10 @@ from sojourn.report.figures.plot import Plot
 from sojourn.report.figures.scales import SCALES, Scale, ink, source_of
 from sojourn.report.figures.style import GRID, INK, MUTED, styled
 from sojourn.report.figures.values import axis_name, shared_unit, tick
+from sojourn.results.bounded import awaited
 
 _CELL_W, _CELL_H = 0.66, 0.46
 _CHAR = 0.079
-_AT_LEAST = "≥ lower bound: loads had not ended"
 
 
 class Heatmap(Kind):
@@ -86,7 +86,8 @@ def heatmap(
     if len(numbers) < len(plot.panels) * len(plot.y_labels) * len(plot.x_labels):
         legend.append(Patch(facecolor="white", edgecolor=MUTED, hatch="////", label="no value"))
     if plot.at_least and column == "value":
-        legend.append(Patch(facecolor="white", edgecolor=GRID, label=_AT_LEAST))
+        label = f"≥ lower bound: {awaited([plot.value.path])} had not ended"
+        legend.append(Patch(facecolor="white", edgecolor=GRID, label=label))
     with styled():
         wide = max(across * (left + cell_w * len(x_ticks)) + 0.15, 4.4)
         legend_columns = max(1, min(len(legend), int(wide // 2.75)))

@@ -99,14 +99,16 @@ def tables(viewers: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, NDArray[
     Parameters
     ----------
     viewers
-        For each its `user`, `begun_ns`, `played_s`, `stalls`, `segments`, `segment_s` and columns in
-        `rows`, with times in seconds since its session began.
+        For each its `user`, `begun_ns` (None if its session never began), `opened_ns` if its connection was
+        asked for before, `played_s`, `stalls`, `segments`, `segment_s` and columns in `rows`, with times in
+        seconds since its session began.
     """
     if not viewers:
         return {}
 
     def at(viewer: Mapping[str, Any], time_s: float | None) -> int:
-        return -1 if time_s is None or np.isinf(time_s) else int(viewer["begun_ns"] + time_s * 1e9 + 0.5)
+        never = viewer["begun_ns"] is None or time_s is None or np.isinf(time_s)
+        return -1 if never else int(viewer["begun_ns"] + time_s * 1e9 + 0.5)
 
     rows = [
         (viewer, {name: column[k] for name, column in viewer["rows"].items()}, k)
@@ -128,7 +130,10 @@ def tables(viewers: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, NDArray[
     ends = [_end_s(viewer) for viewer in viewers]
     watched = {
         "user": np.array([viewer["user"] for viewer in viewers], dtype=np.uint32),
-        "start_ns": np.array([viewer["begun_ns"] for viewer in viewers], dtype=np.int64),
+        "opened_ns": np.array(
+            [viewer.get("opened_ns", viewer["begun_ns"]) for viewer in viewers], dtype=np.int64
+        ),
+        "start_ns": np.array([at(viewer, 0.0) for viewer in viewers], dtype=np.int64),
         "play_ns": np.array([at(viewer, viewer["played_s"]) for viewer in viewers], dtype=np.int64),
         "end_ns": np.array(
             [at(viewer, end) for viewer, end in zip(viewers, ends, strict=True)], dtype=np.int64

@@ -2,7 +2,7 @@
 
 Clips, players, their draws and the times at which connections are opened are those of the simulated viewers
 (`_core.viewings`); one GET a segment over a persistent connection, and a new one after a download that was
-given up. The session begins when the connection stands.
+given up. The session begins when the connection stands; the wait for the first picture, when it is asked for.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ class _Viewer:
 
     def __init__(self, host: Host, viewing: Any) -> None:
         self.host, self.viewing = host, viewing
+        self.opened_ns: int | None = None
         self.begun_ns: int | None = None
         self.connection: Connection | None = None
 
@@ -54,6 +55,7 @@ class _Viewer:
     async def watch(self) -> None:
         """Do what the player says, until the clip has come."""
         await ends.sleep_until(self.host, round(self.viewing.start_s * 1e9))
+        self.opened_ns = self.host.now()
         self.connection = await self._open()
         self.begun_ns = self.host.now()
         while (step := self.viewing.next(self._now_s())) is not None:
@@ -81,14 +83,15 @@ class _Viewer:
         return None
 
     def left(self) -> dict[str, Any] | None:
-        """Return what it did; None if its connection never stood."""
-        if self.begun_ns is None:
+        """Return what it did; None if the run ended before it began."""
+        if self.opened_ns is None:
             return None
         table = self.viewing.segments()
         played_s, stalls = self.viewing.playback(self._now_s())
         segment_s, _, sizes = self.viewing.clip()
         return {
             "user": self.viewing.user,
+            "opened_ns": self.opened_ns,
             "begun_ns": self.begun_ns,
             "segments": len(sizes),
             "segment_s": segment_s,
