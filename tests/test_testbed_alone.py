@@ -6,7 +6,9 @@ All of these are stood in for; nothing here takes time.
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
+import subprocess
 import sys
 import threading
 from collections.abc import Callable
@@ -17,6 +19,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sojourn.sweep import testbed
+from sojourn.sweep.testbed.others import others
 
 # As the agent has it.
 sys.path.append(str(Path(testbed.__file__).parent))
@@ -29,6 +32,23 @@ def clock(*times: int) -> Callable[[], int]:
     """Return a clock that shows these times, and the last one from then on."""
     left = list(times)
     return lambda: left.pop(0) if len(left) > 1 else left[0]
+
+
+def test_others_on_the_testbed_are_known_by_their_processes_until_they_end() -> None:
+    told = "import os; each = others(); print(os.getpid(), *each.__enter__(), flush=True); input()"
+    words = [sys.executable, "-c", f"from sojourn.sweep.testbed.others import others; {told}"]
+    with others() as found:
+        assert os.getpid() not in found
+        running = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert running.stdout is not None
+        another, *found = map(int, running.stdout.readline().split())
+        assert os.getpid() in found and another not in found
+    with others() as found:
+        assert another in found
+    running.kill()
+    running.communicate()
+    with others() as found:
+        assert another not in found
 
 
 def test_datagrams_carry_their_number_and_the_clock_of_speech_and_lateness_is_in_microseconds(

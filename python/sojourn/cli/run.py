@@ -4,7 +4,7 @@ import json
 import signal
 import sys
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -20,6 +20,7 @@ from sojourn.results.duration import duration
 from sojourn.study import Study, assignments, counted, selection
 from sojourn.study.replications import AUTO, to_precision
 from sojourn.sweep import Campaign, rounds
+from sojourn.sweep.testbed.others import others
 from sojourn.sweep.workers import Workers, cores, open_workers
 
 
@@ -134,15 +135,23 @@ def _execute(
     missing = sum(len(campaign.todo) for campaign in campaigns)
     before = sum(len(campaign.done) for campaign in campaigns)
     failures = 0
-    if any(campaign.on_testbed for campaign in campaigns):
+    on_testbed = any(campaign.on_testbed for campaign in campaigns)
+    if on_testbed:
         jobs = 1
     grows = any(campaign.study.document.get("repeat") == AUTO for campaign in campaigns)
     jobs = jobs or cores() if grows and missing else min(jobs or cores(), max(missing, 1))
     with (
         resumable(lambda: f"{sum(len(each.done) for each in campaigns)} of {_planned(campaigns)} points"),
         ExitStack() as ended,
+        others() if on_testbed else nullcontext([]) as beside,
         open_workers(jobs=jobs, scheduler=scheduler if missing else None) as workers,
     ):
+        if beside and missing:
+            which = "process " + " and ".join(map(str, beside))
+            complain(
+                f"note: {which} runs on the testbed of this machine, too: networks and results are apart, "
+                "but each may hold up the other; the verdicts say if the bed did not hold"
+            )
         for campaign in campaigns:
             campaign.prepare()
             ended.callback(campaign.store.tidy)
