@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import polars as pl
 import pytest
+from answering import one
 from sojourn.errors import SojournError, printable, quoted, shown
 from sojourn.losses.captures import sentences
 from sojourn.report.advice.sentences import goals
 from sojourn.report.sawtooth import with_sawtooth
 from sojourn.report.suite.checks import _equal_rtt
-from sojourn.results import beds
+from sojourn.results import beds, excess, open_results
+from sojourn.results.show import print_table
+from test_figures import write_results
 
 
 def test_words_of_a_message_are_cut_in_their_middle_and_messages_at_their_end() -> None:
@@ -55,6 +59,24 @@ def test_beds_that_did_not_hold_are_named_the_first_three() -> None:
     assert not beds.held(real(held=False)) and beds.held(real()) and beds.held({})
     unknown = {**real(held=False), "engine": {"clock": "wall", "verdict": {"held": False}}}
     assert beds.said([unknown])[2] == "Not held: x, 3, replication 1: no reason given."
+
+
+def test_a_loss_of_more_than_all_is_explained_where_numbers_are_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(up: float | None, down: float = 1.0) -> dict[str, Any]:
+        return {"links": {"up": {"loss": up}, "down": {"loss": down}}}
+
+    assert excess.said([]) == [] == excess.said([run(1.0), run(None), {}])
+    begin = "The loss of the uplink is more than 100 %"
+    end = ": packets were dropped while they waited that had come before the warm-up was over, "
+    assert excess.said([run(1.3)])[0].startswith(begin + end)
+    assert excess.said([run(1.3), run(None)])[0].startswith(f"{begin} in 1 of 2 runs{end}")
+    assert "of the downlink and the uplink is" in excess.said([run(1.3, 1.1)])[0]
+    result = one({}) | {"engine": {}}
+    result["links"]["up"]["loss"] = 1.3
+    print_table(open_results(write_results(tmp_path, [result], [])))
+    assert begin + end in " ".join(capsys.readouterr().out.split())
 
 
 def test_what_captures_missed_is_said_where_they_did() -> None:

@@ -117,7 +117,8 @@ def _responsiveness(
     for name, summary in links.items():
         ways = {user["direction"] for user in testers if crosses(user, name)}
         if way_of(name) in ways or "both" in ways:
-            kept *= 1 - summary["loss"]
+            # More may be dropped than came in the measured time.
+            kept *= max(0.0, 1 - summary["loss"])
     measured = {q: float(np.percentile(latencies, q)) for q in qoo.MEASURED}
     outcome = qoo.qoo(qoo.EXAMPLE, measured, 1 - kept, found["goodput_bps"])
     return {**found, "qoo": {name: round(part, 3) for name, part in outcome._asdict().items()}}

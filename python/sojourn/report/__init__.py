@@ -25,7 +25,7 @@ from sojourn.report.measured import Measurement, beside
 from sojourn.report.points import points_table
 from sojourn.report.sawtooth import with_sawtooth, with_series
 from sojourn.report.sections import Section, gather_all, inside, scalar_paths, section, viewing
-from sojourn.results import Results, beds, bounded, open_results
+from sojourn.results import Results, beds, bounded, excess, open_results
 from sojourn.results.atomic import writing
 from sojourn.results.limits import columns, held, places
 from sojourn.results.path import link_of, look_up
@@ -122,6 +122,7 @@ def write_report(
                 *left_out,
                 *beds.said(results),
                 *bounded.said(results, {path: lower(value(path).name) for path in shown}),
+                *excess.said(results),
                 *limits(found, results, sections),
                 *(f"{clause}." for clause in starved(cells.values())),
                 *([heard.note] if heard.note and not heard.sounds else []),

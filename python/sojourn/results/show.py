@@ -9,7 +9,7 @@ from typing import Any
 
 from sojourn import _core
 from sojourn.errors import SojournError
-from sojourn.results import Results, beds, bounded, engine_name, engines
+from sojourn.results import Results, beds, bounded, engine_name, engines, excess
 from sojourn.results.beds import is_real
 from sojourn.results.duration import duration
 from sojourn.results.groups import COLUMNS, group_rows
@@ -89,6 +89,7 @@ def print_table(results: Results) -> None:
         print(f"{label}: {size}")
     said = beds.said(result for _, result, _ in rows)
     said += bounded.said([result for _, result, _ in rows], {path: title for title, path, _ in shown})
+    said += excess.said([result for _, result, _ in rows])
     for sentence in said:
         print(sentence)
     if results.captured:
@@ -152,7 +153,7 @@ def describe(results: Results, digest: str) -> str:
     wall_s = result["engine"].get("wall_s")
     if wall_s:
         lines += [f"  {'run' if is_real(result) else 'simulated'} in {duration(wall_s)}"]
-    lines += [f"  {sentence}" for sentence in beds.said([result])]
+    lines += [f"  {sentence}" for sentence in (*beds.said([result]), *excess.said([result]))]
     lines += ["", "to compute it again", f"  {reproduce(results, result)}"]
     lines += limit_lines(result)
     lines += ["", "result"]

@@ -20,7 +20,7 @@ from sojourn.report.figures.default import score_paths
 from sojourn.report.figures.kinds.kind import is_number
 from sojourn.report.figures.values import Value, axis_name, has_name, value
 from sojourn.report.listening import listen
-from sojourn.results import Results, engines
+from sojourn.results import Results, engines, excess
 from sojourn.results.bounded import awaited, lower_bounds
 from sojourn.results.bounds import bounds
 from sojourn.results.interval import Sample
@@ -225,6 +225,7 @@ def _notes(
     if bounds := set().union(*map(lower_bounds, chain(*by_cell.values()))):
         few = awaited(bounds)
         yield f"“≥” marks a lower bound: too few {few} had ended when the run did; a longer one would tell."
+    yield from excess.said([*chain(*by_cell.values())])
     if heard:
         yield heard
     if not found.captured:
