@@ -96,7 +96,8 @@ impl Bins {
         ((self.squares / n - mean * mean).max(0.0) * n / (n - 1.0)).sqrt()
     }
 
-    /// Closes the seconds that end at or before `now`, and takes off what transmissions under way will carry later.
+    /// Closes the seconds that end at or before `now`, and takes off what transmissions under way will carry later: by
+    /// time, as if the rate did not change within one, which may be up to a packet off.
     pub fn finish(&mut self, now: Time, later: (Time, Time, u32)) {
         self.close_seconds(now);
         self.put_back();

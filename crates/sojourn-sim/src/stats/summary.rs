@@ -56,7 +56,8 @@ pub struct LinkSummary {
     pub backlog_pkts: u32,
     /// Dropped over arrived.
     pub loss: f64,
-    /// Bytes carried, link-layer overhead included, over rate × time.
+    /// Bytes carried, link-layer overhead included, over rate × time; above 1 by up to a packet where the rate changes
+    /// during the last transmission.
     pub utilisation: f64,
     /// Standard deviation of the utilisation of whole seconds.
     pub utilisation_sd_1s: f64,
