@@ -387,7 +387,10 @@ def first_pictures(cells: Cells, goals: Sequence[Goal], chosen: str | None) -> l
         seconds = fmean(waits[choice]) / 1e3
         return f"{'at least ' * (choice in bounds)}{seconds:.{1 if seconds < 9.95 else 0}f} s"
 
-    said = "The median wait of viewers for the first picture is no stall, and not judged: no limit is usual."
+    said = (
+        "The median wait of viewers for the first picture is no stall, and not judged: no limit is usual, "
+        "though viewers begin to leave after 2 s (Krishnan and Sitaraman, IMC 2012)."
+    )
     by_wait = sorted(waits, key=lambda choice: fmean(waits[choice]))
     if len(by_wait) == 1:
         return [f"{said} It is {wait(by_wait[0])} on average."]
