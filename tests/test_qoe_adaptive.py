@@ -107,6 +107,8 @@ def test_the_wait_for_the_first_picture_is_from_asking_for_a_connection_to_playi
     more = summary([*found, never], 0.0, 1e6)
     assert more["startup_delay_ms"]["p95"] == 13_000 and more["startup_delay_ms"]["median"] == 1150
     assert more["bounded"] == ["startup_delay_ms.p95", "startup_delay_ms.mean"]
+    two = summary([found[0], never], 0.0, None)
+    assert (two["startup_delay_ms"]["median"], two["bounded"][0]) == (7000, "startup_delay_ms.median")
     assert lower_bounds({"adaptive": more}) == {f"adaptive.{name}" for name in more["bounded"]}
     assert len(more["clients"]) == 3 and more["stalls"] == 0
 
