@@ -128,6 +128,23 @@ def test_the_command_keeps_its_exit_code_its_words_and_its_input(sojourn: Comman
     assert json.loads(ended.stdout)["command"]["signal"] == "SIGTERM"
 
 
+def test_words_need_not_be_text_nor_names_of_files(sojourn: Command) -> None:
+    name, odd = os.fsdecode(b"a\xfe"), os.fsdecode(b"\xff")
+    server = f"{serving()} {odd}"
+    line = 'printf %s "$0" | od -An -tx1 >&2; exec "$@"'
+    printed = ("sh", "-c", line, os.fsdecode(b"\xfd~"), *sending(1000))
+    done = sojourn("emulate", *PATH, "--server", server, "--report", f"{name}.html", "--json", "--", *printed)
+    assert done.stderr.split("sojourn:")[0].split() == ["fd", "7e"]
+    assert json.loads(done.stdout)["command"]["exit"] == 0
+    assert "--report &#39;a�.html&#39;" in (sojourn.cwd / f"{name}.html").read_text()
+
+
+def test_a_server_may_be_a_daemon(sojourn: Command) -> None:
+    daemon = f"(sleep 0.5; {serving()}) &"
+    done = sojourn("emulate", *PATH, "--server", daemon, "--json", "--", *sending(1000))
+    assert json.loads(done.stdout)["command"]["server_exit"] == 0 and "listen" not in done.stderr
+
+
 def test_ipv6_ecn_mtu_and_a_path_of_several_hops(sojourn: Command) -> None:
     (sojourn.cwd / "hops.toml").write_text(
         """

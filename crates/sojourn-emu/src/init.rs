@@ -3,11 +3,13 @@
 //! When it ends, however that comes about, the kernel ends all that was started below it.
 
 use crate::linux::namespace;
+use nix::errno::Errno;
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
-use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::{Gid, Pid, Uid};
 use serde::{Deserialize, Serialize};
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -35,9 +37,9 @@ pub struct User {
 /// What is started.
 pub struct Programs<'p> {
     /// The command and its arguments.
-    pub command: &'p [String],
+    pub command: &'p [OsString],
     /// What runs at the other end, for the shell.
-    pub server: Option<&'p str>,
+    pub server: Option<&'p OsStr>,
     /// Environment variables beside those that there are.
     pub environment: &'p [(String, String)],
     /// The client's network, and the server's.
@@ -97,13 +99,15 @@ fn start(programs: &Programs<'_>, go: OwnedFd, status: &mut File) -> io::Result<
     let mut server = None;
     if let Some(line) = programs.server {
         let mut command = Command::new("/bin/sh");
-        command.args(["-c", line]);
+        command.arg("-c").arg(line);
         let network = programs.networks[1].as_fd().try_clone_to_owned()?;
         prepare(&mut command, programs, Some(network));
         let child = command.spawn()?;
         let pid = Pid::from_raw(child.id() as i32);
         server = Some(pid);
-        ended.server_silent = !listens(pid, &mut ended.server_exit);
+        namespace::enter(programs.networks[1])?;
+        ended.server_silent = !listens(pid, &mut ended);
+        namespace::enter(programs.networks[0])?;
     }
     status.write_all(&[READY])?;
     let mut byte = [0];
@@ -119,7 +123,7 @@ fn start(programs: &Programs<'_>, go: OwnedFd, status: &mut File) -> io::Result<
         Ok(child) => Pid::from_raw(child.id() as i32),
         Err(error) => {
             let exit = if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 };
-            return Ok(Ended { exit, refused: Some(format!("{}: {error}", programs.command[0])), ..ended });
+            return Ok(Ended { exit, refused: Some(format!("{}: {error}", programs.command[0].display())), ..ended });
         }
     };
     while !wait(child, server, &mut ended, None) {
@@ -160,24 +164,29 @@ fn wait(whom: Pid, server: Option<Pid>, ended: &mut Ended, pause: Option<Duratio
     found
 }
 
-/// Waits until a server has a socket that takes connections or datagrams; false if it has none in time, or ended.
-fn listens(server: Pid, exit: &mut Option<i32>) -> bool {
+/// Waits until a server has a socket that takes connections or datagrams; false if it has none in time, or nothing of
+/// it is left. This process is in the server's network: what was first started there may end and leave a daemon.
+fn listens(server: Pid, ended: &mut Ended) -> bool {
     let until = Instant::now() + STARTING;
     while Instant::now() < until {
         // In /proc/net/tcp, 0A is LISTEN; UDP sockets that wait for anybody are 07.
         for (table, state) in [("tcp", "0A"), ("tcp6", "0A"), ("udp", "07"), ("udp6", "07")] {
-            let text = std::fs::read_to_string(format!("/proc/{server}/net/{table}")).unwrap_or_default();
+            let text = std::fs::read_to_string(format!("/proc/self/net/{table}")).unwrap_or_default();
             if text.lines().skip(1).any(|line| line.split_whitespace().nth(3) == Some(state)) {
                 return true;
             }
         }
-        let mut ended = Ended::default();
-        if wait(server, Some(server), &mut ended, Some(Duration::from_millis(5))) {
-            *exit = ended.server_exit;
+        wait(server, Some(server), ended, Some(Duration::from_millis(5)));
+        if !has_children() {
             return false;
         }
     }
     false
+}
+
+/// Whether anything that this process has started, or taken in, is not yet waited for.
+fn has_children() -> bool {
+    waitid(Id::All, WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT) != Err(Errno::ECHILD)
 }
 
 /// Whether whoever called ignores hang-ups, as `nohup` does: then they end nothing here either.
@@ -248,12 +257,12 @@ mod tests {
     fn ended(case: Case<'_>) -> Option<Ended> {
         let network = namespace::network().unwrap();
         namespace::enter(&network).ok()?;
-        let command: Vec<String> = case.command.iter().map(|&word| word.to_owned()).collect();
+        let command: Vec<OsString> = case.command.iter().map(OsString::from).collect();
         let environment = [("SOJOURN_X".to_owned(), "x y".to_owned())];
         let networks = [network.as_fd(); 2];
         let programs = Programs {
             command: &command,
-            server: case.server,
+            server: case.server.map(OsStr::new),
             environment: &environment,
             networks,
             user: case.user,
@@ -265,6 +274,8 @@ mod tests {
         let pid = unsafe { libc::fork() };
         if pid == 0 {
             drop((go, status));
+            // As the first process of a namespace, it takes in what daemons leave.
+            nix::sys::prctl::set_child_subreaper(true).unwrap();
             run(&programs, waits, tells);
         }
         drop((waits, tells));
@@ -333,6 +344,30 @@ mod tests {
         assert_eq!(with("sleep 0.1; exit 3", "exit 4"), (4, Some(3), false));
         assert_eq!(with("exec sleep 9", "exit 4"), (4, None, false), "it is not waited for for ever");
         assert_eq!(with("exec sleep 9", "sleep 0.1; exit 5"), (5, None, false));
+    }
+
+    #[test]
+    fn a_server_that_is_a_daemon_is_waited_for_though_what_started_it_has_ended() {
+        if namespace::new_network().is_err() {
+            return;
+        }
+        let with = |server| {
+            let case = Case { command: &shell("exit 4"), server: Some(server), go: Some(1), ..Case::default() };
+            let Ended { exit, server_exit, server_silent, .. } = ended(case).unwrap();
+            (exit, server_exit, server_silent)
+        };
+        // Nobody listens here: once the daemon has ended, too, nobody will.
+        let begun = Instant::now();
+        assert_eq!(with("sleep 0.3 & exit 0"), (4, Some(0), true));
+        let took = begun.elapsed();
+        assert!((Duration::from_millis(300)..STARTING).contains(&took), "{took:?}");
+        let listens = std::thread::spawn(|| {
+            std::thread::sleep(Duration::from_millis(150));
+            let _listens = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+            std::thread::sleep(Duration::from_millis(300));
+        });
+        assert_eq!(with("sleep 0.4 & exit 0"), (4, Some(0), false));
+        listens.join().unwrap();
     }
 
     #[test]

@@ -2,10 +2,12 @@
 
 use crate::init::User;
 use crate::linux::netlink::RouteMetrics;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use sojourn_net::Rate;
 use sojourn_sim::scenario::Scenario;
+use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::unix::ffi::OsStringExt;
 
 /// A run of the emulator.
 #[derive(Deserialize)]
@@ -17,10 +19,12 @@ pub struct Setup {
     pub seed: u64,
     /// Number of the replication.
     pub replication: u32,
-    /// What runs at the client's end.
-    pub command: Vec<String>,
+    /// What runs at the client's end; its words are bytes, which need not be text.
+    #[serde(deserialize_with = "words")]
+    pub command: Vec<OsString>,
     /// What runs at the server's end, for a shell; `None`: nothing.
-    pub server: Option<String>,
+    #[serde(default, deserialize_with = "line")]
+    pub server: Option<OsString>,
     /// The server's end is the network of this machine.
     pub host: bool,
     /// Largest packet at IP.
@@ -65,6 +69,15 @@ impl Setup {
         let fastest = self.document.path.links().filter_map(|link| link.spec.rate.mean()).map(|rate| rate.0).max();
         self.access.unwrap_or(Rate(fastest.unwrap_or(0).saturating_mul(FASTER).max(CARD.0)))
     }
+}
+
+fn words<'de, D: Deserializer<'de>>(given: D) -> Result<Vec<OsString>, D::Error> {
+    let words = Vec::<Vec<u8>>::deserialize(given)?;
+    Ok(words.into_iter().map(OsString::from_vec).collect())
+}
+
+fn line<'de, D: Deserializer<'de>>(given: D) -> Result<Option<OsString>, D::Error> {
+    Ok(Option::<Vec<u8>>::deserialize(given)?.map(OsString::from_vec))
 }
 
 /// Descriptors that the starting process has left open for this one.

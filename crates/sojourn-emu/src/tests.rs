@@ -29,7 +29,7 @@ pub(crate) const TWO_HOPS: &str = r#"{"client-delay": "5ms", "server-delay": "7m
 /// A setup with this path; `more` are further keys, each with a comma in front.
 pub(crate) fn setup(path: &str, more: &str) -> crate::setup::Setup {
     let text = format!(
-        r#"{{"document": {{"duration": "9s", "path": {path}}}, "seed": 1, "replication": 0, "command": ["true"],
+        r#"{{"document": {{"duration": "9s", "path": {path}}}, "seed": 1, "replication": 0, "command": [[116, 114, 117, 101]],
         "host": false, "mtu": 1500, "offload": true, "variables": [], "caller": [0, 0], "probes": 3, "every_s": 1.0,
         "descriptors": {{"parent": 0}}{more}}}"#
     );

@@ -289,9 +289,10 @@ def _write_capture(frames: Any, pcap: Path) -> None:
 
 
 def _write_page(came: dict[str, Any], report: Path) -> None:
+    from sojourn.capture.output import printable
     from sojourn.sweep.emulation.page import write_page
 
-    write_page(came, shlex.join(["sojourn", *sys.argv[1:]]), report)
+    write_page(came, printable(shlex.join(["sojourn", *sys.argv[1:]])), report)
 
 
 def _end(came: dict[str, Any], point: Any, *, json: bool, quiet: bool, strict: bool) -> int:

@@ -9,6 +9,7 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from sojourn import _core
+from sojourn.capture.output import printable
 from sojourn.report import html
 from sojourn.report.figures.style import canvas, look, settle
 from sojourn.report.files import Files
@@ -42,7 +43,7 @@ def write_page(came: Mapping[str, Any], command: str, page: Path) -> None:
         figures = []
         series = series_table(came["links"])
         if not series.is_empty():
-            name = f"{page.stem}-queues-over-time"
+            name = f"{printable(page.stem)}-queues-over-time"
             made.csv(series, name)
             read = (
                 "Mean over each interval; a gap in the delay is an interval in which nothing left the queue."

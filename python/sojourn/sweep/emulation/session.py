@@ -115,6 +115,8 @@ def run(
             "seed": point.seed,
             "replication": point.replication,
             **vars(options),
+            "command": [list(os.fsencode(word)) for word in options.command],
+            "server": None if options.server is None else list(os.fsencode(options.server)),
             "user": _user(),
             "caller": [os.getuid(), os.getgid()],
             "every_s": every_s,
