@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import re
+import socket
+import struct
+import time
+from concurrent.futures import ThreadPoolExecutor
 
-from sojourn.capture.prometheus import metrics
+import pytest
+from sojourn.capture import prometheus
+from sojourn.capture.prometheus import Server, metrics
 
 SUMMARY = {
     "packets": 4321,
@@ -69,3 +75,52 @@ def test_rate_of_the_sum_over_rate_of_the_count_is_the_mean_between_two_looks() 
     before, after = sum_and_count(SUMMARY), sum_and_count({**SUMMARY, "hosts": [later]})
     # 100 samples more, whose mean is (300 × 15 − 200 × 12.5) / 100 = 20 ms.
     assert (after[0] - before[0]) / (after[1] - before[1]) == 0.02
+
+
+ASKS = b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+def answer(peer: socket.socket) -> bytes:
+    """Ask for the metrics, and return all that comes."""
+    with peer, peer.makefile("rb") as reader:
+        peer.sendall(ASKS)
+        return reader.read()
+
+
+@pytest.fixture
+def served(monkeypatch: pytest.MonkeyPatch):
+    """A server on a port of its own, which waits for 0.2 s."""
+    monkeypatch.setattr(prometheus, "_PATIENCE_S", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    server = Server(port, lambda text: text)
+    yield server, ("127.0.0.1", port)
+    server.close()
+
+
+def test_many_may_ask_at_once(served) -> None:
+    server, address = served
+    server.publish("x 1\n" * 20)
+    # All are there before the first is taken.
+    with ThreadPoolExecutor(60) as pool:
+        asking = list(pool.map(lambda _: socket.create_connection(address, timeout=0.8), range(60)))
+    server.start()
+    for peer in asking:
+        assert answer(peer).endswith(b"x 1\n" * 20)
+
+
+def test_nothing_is_said_of_who_hangs_up_and_the_silent_are_not_waited_for(served, capfd) -> None:
+    server, address = served
+    server.publish("x 1\n" * 3_000_000)
+    server.start()
+    with socket.create_connection(address) as gone:
+        # It resets the connection while it is answered.
+        gone.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        gone.sendall(ASKS)
+        assert gone.recv(1) == b"H"
+    with socket.create_connection(address, timeout=3) as silent:
+        begun = time.monotonic()
+        assert silent.recv(1) == b"" and time.monotonic() - begun < 2.5
+    server.publish("x 2\n")
+    assert answer(socket.create_connection(address, timeout=3)).endswith(b"x 2\n")
+    assert capfd.readouterr() == ("", "")

@@ -1,5 +1,6 @@
 """Metrics in Prometheus' text format (version 0.0.4), on localhost: of a followed interface by default."""
 
+import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -8,6 +9,8 @@ from typing import Any
 from sojourn.capture import CaptureError
 
 _QUANTILES = {"0.5": "p50_ms", "0.95": "p95_ms", "0.99": "p99_ms", "1": "max_ms"}
+_PATIENCE_S = 10.0
+"""Who asks nothing for so long is not waited for."""
 
 
 def metrics(summary: Mapping[str, Any]) -> str:
@@ -58,6 +61,16 @@ def _delays(
     return lines
 
 
+class _Scraped(ThreadingHTTPServer):
+    """Takes many that ask at once, and says nothing of those that hang up before they are answered."""
+
+    request_queue_size = 128
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)
+
+
 class Server:
     """Holds a port, and serves the latest metrics at ``/metrics`` from `start` until `close`."""
 
@@ -66,6 +79,8 @@ class Server:
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
+            timeout = _PATIENCE_S
+
             def do_GET(self) -> None:
                 if self.path.split("?")[0] != "/metrics":
                     self.send_error(404, "the metrics are at /metrics")
@@ -82,7 +97,7 @@ class Server:
         if not 1 <= port <= 65_535:
             raise CaptureError(f"--prometheus is {port}; expected a port from 1 to 65535")
         try:
-            self._server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+            self._server = _Scraped(("127.0.0.1", port), Handler)
         except OSError as error:
             raise CaptureError(f"port {port} cannot be served: {error.strerror or error}") from None
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
