@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from conftest import Command, sentence
 from sojourn.report.comparing import compare
-from sojourn.report.comparing.sentences import clearest, summary, table
+from sojourn.report.comparing.sentences import clearest, line, summary, table
 from sojourn.report.comparing.settings import changed
 from sojourn.report.comparing.welch import holm, welch
 from sojourn.results import open_results
@@ -89,6 +89,32 @@ def test_differences_are_second_less_first_and_chance_is_counted(tmp_path: Path)
     assert clearest(back)[0].endswith("worse)")
 
 
+def test_what_is_larger_does_not_read_as_none(tmp_path: Path) -> None:
+    delay = "links.down.queue_delay_ms.mean"
+
+    def waits(folder: Path, *means: float) -> Path:
+        results = [result({LIMIT: "8pkt"}, at) for at, _ in enumerate(means)]
+        for one, mean in zip(results, means, strict=True):
+            one["links"]["down"]["queue_delay_ms"] = {"mean": mean}
+        return write_results(folder, results, [])
+
+    first, second = waits(tmp_path / "a", 0.375, 0.376), waits(tmp_path / "b", 0.337, 0.337)
+    found = compared(first, second, (delay,))
+    says = "0.38 → 0.34 ms (difference −0.04, between −0.04 and −0.03, better)"
+    assert clearest(found) == [f"8pkt: downlink: mean queueing delay {says}"]
+    assert table(found, delay).rows[0][1:5] == ["0.38", "0.34", "−0.04", "−0.04 to −0.03"]
+    # Means have the decimals of their difference; what is none, or may be, reads so.
+    [near] = compared(
+        waits(tmp_path / "c", 17.1, 17.2), waits(tmp_path / "d", 17.4, 17.41), (delay,)
+    ).differences
+    assert line(near).startswith(
+        "8pkt: downlink: mean queueing delay 17.1 → 17.4 ms (difference +0.3, between"
+    )
+    unsure = compared(first, waits(tmp_path / "e", 0.37, 0.38), (delay,))
+    assert unsure.differences[0].larger is False
+    assert table(unsure, delay).rows[0][1:4] == ["0.4", "0.4", "0.0"]
+
+
 def test_by_chance_alone_about_one_in_twenty_is_larger(tmp_path: Path) -> None:
     draw, normal = random.Random(1), NormalDist(3.0, 0.2)
     cells = [f"{n}pkt" for n in range(1, 301)]
@@ -132,7 +158,7 @@ def test_what_is_only_in_one_is_said(tmp_path: Path) -> None:
     first = study(tmp_path / "a", {"8pkt": [3.0, 3.2], "64pkt": [3.0, 3.1]}, path={"rtt": "40ms"})
     second = study(tmp_path / "b", {"64pkt": [3.5, 3.6]}, path={"rtt": "80ms"})
     found = compared(first, second)
-    assert found.not_compared == ["1 of 2 cells of a have no counterpart."]
+    assert found.not_compared == ["1 of 2 cells of a has no counterpart."]
     assert found.settings == [("path.rtt", "40ms", "80ms")]
     assert [one.cell for one in found.differences] == [((LIMIT, "64pkt"),)]
 

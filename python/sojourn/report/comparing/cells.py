@@ -164,7 +164,8 @@ def compare(first: Results, second: Results, values: Sequence[str] = ()) -> Comp
             f"the first sweeps {_said(labels[0])}; the second {_said(labels[1])}"
         )
     notes += [
-        f"{len(here) - len(common)} of {len(here)} cells of {name} have no counterpart."
+        f"{len(here) - len(common)} of {len(here)} cells of {name} "
+        f"{'has' if len(here) - len(common) == 1 else 'have'} no counterpart."
         for here, name in zip(cells, names, strict=True)
         if len(here) > len(common)
     ]

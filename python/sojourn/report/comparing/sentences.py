@@ -1,7 +1,7 @@
 """What a comparison says in words, on the terminal and on the page."""
 
 from sojourn.report.comparing.cells import Comparison, Difference
-from sojourn.report.figures.values import axis_name, lower
+from sojourn.report.figures.values import axis_name, decimals_of, lower
 from sojourn.report.sections import Table
 
 _MOST_SETTINGS = 24
@@ -19,9 +19,8 @@ def _answer(found: Comparison) -> list[str]:
     if found.same == found.cells:
         each = "the one cell" if found.cells == 1 else f"all {found.cells} cells"
         return [f"{first} and {second} hold the very same results in {each}: nothing differs."]
-    same = (
-        [f"{_count(found.same, 'cell')} of {found.cells} hold the very same results."] if found.same else []
-    )
+    hold = "holds" if found.same == 1 else "hold"
+    same = [f"{found.same} of {found.cells} cells {hold} the very same results."] if found.same else []
     judged, larger = len(found.judged), len(found.larger)
     doubtful = [one for one in found.differences if one.larger is None]
     said = []
@@ -31,7 +30,8 @@ def _answer(found: Comparison) -> list[str]:
             needed = "All that was looked at is lower bounds."
         said.append(f"Whether {first} and {second} differ cannot be said: no value has an interval. {needed}")
         changed = sum(one.difference != 0 for one in doubtful)
-        said.append(f"{changed} of {_count(len(doubtful), 'value')} are not the same number in both.")
+        are = "is" if changed == 1 else "are"
+        said.append(f"{changed} of {_count(len(doubtful), 'value')} {are} not the same number in both.")
         return said + same
     stay = sum(bool(one.holm) for one in found.larger)
     if not larger:
@@ -65,14 +65,24 @@ def clearest(found: Comparison, most: int = 8) -> list[str]:
 def line(one: Difference) -> str:
     """Write one difference as a sentence, without its full stop."""
     where = ", ".join(label for _, label in one.cell) or "the one cell"
-    low, high = one.interval or (one.difference, one.difference)
     unit = f" {one.value.unit}" if one.value.unit else ""
     way = {True: ", better", False: ", worse", None: ""}[one.better]
+    first, second, difference, low, high = _written(one)
     return (
-        f"{where}: {lower(one.value.name)} {one.value.text(_mean(one.first))} → "
-        f"{one.value.text(_mean(one.second))}{unit} (difference {one.value.difference(one.difference)}, "
-        f"between {one.value.difference(low)} and {one.value.difference(high)}{way})"
+        f"{where}: {lower(one.value.name)} {first} → {second}{unit} (difference {difference}, "
+        f"between {low} and {high}{way})"
     )
+
+
+def _written(one: Difference) -> list[str]:
+    """Write both means, their difference and the ends of its interval.
+
+    Means have the decimals of their difference, and what is larger than its interval does not read as none.
+    """
+    write = one.value.more_than_none if one.larger else one.value.difference
+    moves = [write(number) for number in (one.difference, *(one.interval or (one.difference,) * 2))]
+    means = [one.value.finer(_mean(side), decimals_of(moves[0])) for side in (one.first, one.second)]
+    return means + moves
 
 
 def table(found: Comparison, path: str) -> Table:
@@ -84,16 +94,9 @@ def table(found: Comparison, path: str) -> Table:
         if one.value.path != path:
             continue
         shown = one.value
-        interval = (
-            "–"
-            if one.interval is None
-            else f"{shown.difference(one.interval[0])} to {shown.difference(one.interval[1])}"
-        )
-        rows.append(
-            [label for _, label in one.cell]
-            + [shown.text(_mean(one.first)), shown.text(_mean(one.second))]
-            + [shown.difference(one.difference), interval, one.verdict]
-        )
+        *means_and_difference, low, high = _written(one)
+        interval = "–" if one.interval is None else f"{low} to {high}"
+        rows.append([*(label for _, label in one.cell), *means_and_difference, interval, one.verdict])
     unit = f" ({shown.unit})" if shown and shown.unit else ""
     heads = [axis_name(axis) for axis in found.axes]
     heads += [f"{first}{unit}", f"{second}{unit}", "Difference", "95 % interval", "Verdict"]

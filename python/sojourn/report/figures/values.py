@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from math import isfinite
+from math import ceil, isfinite, log10
 
 from sojourn.results.path import link_of
 from sojourn.study.links import called, hop_of
@@ -195,11 +195,24 @@ class Value:
         """Write a published number with the digits that it was printed with."""
         return "–" if number is None else f"{number * self.factor:.4g}"
 
+    def finer(self, number: float, decimals: int) -> str:
+        """Write a stored number with so many decimals at least."""
+        text = self.text(number)
+        return text if decimals_of(text) >= decimals else f"{number * self.factor:.{decimals}f}"
+
     def difference(self, number: float | None) -> str:
         """Write a difference of stored numbers, with its sign."""
         text = self.text(number)
         zero = not text.strip("-0.–")
         return text.lstrip("-") if zero else text.replace("-", "−") if number < 0 else f"+{text}"
+
+    def more_than_none(self, number: float) -> str:
+        """Write a difference with its sign, and with as many decimals as tell it from nothing."""
+        shown = number * self.factor
+        text = self.difference(number)
+        if not shown or text.strip("0."):
+            return text
+        return f"{shown:+.{ceil(-log10(abs(shown)))}f}".replace("-", "−")
 
     def with_unit(self, number: float | None) -> str:
         """Write a stored number with its unit."""
@@ -223,6 +236,11 @@ def value(path: str, unit_if_unknown: str | None = None) -> Value:
     full = f"{who}: {name}" if who else name
     phrase = f"{name} ({who})" if who else name
     return Value(path, full if named else upper(full), unit, kind, better, phrase)
+
+
+def decimals_of(text: str) -> int:
+    """Return how many decimals a written number has."""
+    return len(text.partition(".")[2])
 
 
 def has_name(path: str) -> bool:
