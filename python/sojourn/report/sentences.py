@@ -52,7 +52,8 @@ def how_to_read(plot: Plot) -> str:
     few = ""
     if plot.at_least:
         mark, waits = KINDS[plot.spec.kind].bound, awaited([plot.value.path])
-        few = f"; where it is a lower bound ({mark}), too few {waits} had ended when the run did"
+        which = f"where it is a lower bound ({mark})," if mark else "some are lower bounds, where"
+        few = f"; {which} too few {waits} had ended when the run did"
     return f"{KINDS[plot.spec.kind].explain(plot)}{few}{rest}."
 
 

@@ -26,6 +26,7 @@ class Heatmap(Kind):
 
     name = "heatmap"
     listed = compared = True
+    bound = "≥"
 
     def draw(self, plot: Plot) -> Figure:
         """Draw one panel for each combination of the axes that are neither x nor y."""

@@ -30,8 +30,8 @@ class Kind(ABC):
     pooled = False
     """The axes that are neither x nor y go into one picture, in place of a panel for each of their labels."""
 
-    bound = "≥"
-    """How it marks a number that is a lower bound."""
+    bound = ""
+    """How it marks a number that is a lower bound; nothing: it does not."""
 
     def axes(self, spec: Spec, axes: Mapping[str, list[str]]) -> tuple[str, str]:
         """Return the axes of the sweep that run across and down, nothing where none does."""

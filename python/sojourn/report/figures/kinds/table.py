@@ -13,6 +13,7 @@ class Table(Kind):
 
     name = "table"
     listed = compared = True
+    bound = "≥"
 
     def draw(self, plot: Plot) -> Figure:
         """Write the numbers in rows and columns, panels one below the other."""
