@@ -10,6 +10,10 @@
 //! stood all the while, or both did; which, the round trips cannot tell. [`super::cross_flow_base`] asks the
 //! other flows,
 //! and [`super::evidence`] the delays themselves.
+//!
+//! Where both directions are loaded, no packet may have met both queues empty. But one connection's least delays,
+//! met at different times, add up to a round trip of two empty queues, too: where that is shorter than any that was
+//! seen, it is the shortest of the host.
 
 use crate::delay::bounds::Bounds;
 use crate::delay::estimate::utp_observer::PATH_JITTER;
@@ -30,55 +34,93 @@ const LEAST: usize = 8;
 const SLACK: f64 = 1e6;
 
 /// Find the base of every track from its log and from what earlier logs left.
-pub(crate) fn finalize(log: &Log, tracks: &mut [Track], looks: &[Looked], hosts: &Hosts, threads: usize) {
+pub(crate) fn finalize(log: &Log, tracks: &mut [Track], looks: &[Looked], hosts: &mut Hosts, threads: usize) {
+    let mut found: Vec<(&mut Track, Option<Found>)> = tracks.iter_mut().map(|track| (track, None)).collect();
     each(
         threads,
-        tracks,
+        &mut found,
         |i, _| log.len_of(i),
-        |i, track| {
+        |i, (track, found)| {
             let host = &hosts.all[track.host[0] as usize];
             let transmission = if track.stamped() { host.transmission[0] } else { Default::default() };
             let first = looks[i].as_ref().filter(|_| !transmission.known());
             let seen = first.and_then(|look| look.bounds(&track.scale(), host.echo_min));
             let seen = seen.unwrap_or_else(|| Bounds::seen(log, i, track, host.echo_min, &transmission));
-            of_track(log, i, track, hosts, seen, &transmission);
+            let seen = Found::look(log, i, track, hosts, seen, &transmission);
+            seen.settle(track, host.echo_min as f64);
+            *found = Some(seen);
         },
     );
+    for (track, _) in &found {
+        let host = &mut hosts.all[track.host[0] as usize];
+        host.least_sum = host.least_sum.min(track.round_trip_base);
+    }
+    for (track, found) in found {
+        let host = &hosts.all[track.host[0] as usize];
+        if let (Some(found), true) =
+            (found, host.least_sum < host.echo_min as f64 - track.tick_ns.unwrap_or(0.0) - SLACK)
+        {
+            found.settle(track, host.least_sum);
+        }
+    }
 }
 
-fn of_track(log: &Log, i: usize, track: &mut Track, hosts: &Hosts, bounds: Bounds, transmission: &Transmission) {
-    bounds.leave(track);
-    let host = &hosts.all[track.host[0] as usize];
-    let Bounds { least, floor, .. } = bounds;
-    let (lift, near_least) = match transmission.known() {
-        true => second_look::<true>(log, i, track, [least, floor], hosts, transmission),
-        false => second_look::<false>(log, i, track, [least, floor], hosts, transmission),
-    };
-    let lift = lift.max(track.lift);
-    let tick = track.tick_ns.unwrap_or(0.0);
-    let high = least;
-    let low = floor - tick;
-    // Stamps of n packets lie anywhere in their ticks, so the luckiest is expected this far above the base.
-    // Differences of two coarse stamps are off both ways, and their least by as much as any.
-    let lucky = match track.estimator {
-        Estimator::Observer => tick / (f64::from(near_least) + 1.0),
-        Estimator::Reported => 0.0,
-    };
-    let from_above = high - lucky + lift;
-    track.by_round_trip = (low - high).abs() <= tick + SLACK;
-    track.gap = (high - low).max(0.0);
-    track.unassigned = 0.0;
-    track.base = if track.by_round_trip {
-        // Each is as good as its spread is small.
-        let (above, below) = (lucky * lucky, ROUND_TRIP_JITTER * ROUND_TRIP_JITTER);
-        ((from_above * below + low * above) / (above + below)).min(high)
-    } else {
-        from_above
-    };
-    track.lift = lift;
-    // No round trip is so short that a delay would exceed it.
-    let echo_min = host.echo_min as f64;
-    track.round_trip_base = if floor.is_finite() { echo_min.min(echo_min + track.base - low) } else { echo_min };
+/// What the packets of a track tell of its base.
+struct Found {
+    least: f64,
+    /// What round trips leave, where the shortest of the host is of two empty queues.
+    floor: f64,
+    echo_min: f64,
+    lift: f64,
+    lucky: f64,
+}
+
+impl Found {
+    fn look(
+        log: &Log,
+        i: usize,
+        track: &mut Track,
+        hosts: &Hosts,
+        bounds: Bounds,
+        transmission: &Transmission,
+    ) -> Self {
+        bounds.leave(track);
+        let Bounds { least, floor, .. } = bounds;
+        let (lift, near_least) = match transmission.known() {
+            true => second_look::<true>(log, i, track, [least, floor], hosts, transmission),
+            false => second_look::<false>(log, i, track, [least, floor], hosts, transmission),
+        };
+        // Stamps of n packets lie anywhere in their ticks, so the luckiest is expected this far above the base.
+        // Differences of two coarse stamps are off both ways, and their least by as much as any.
+        let lucky = match track.estimator {
+            Estimator::Observer => track.tick_ns.unwrap_or(0.0) / (f64::from(near_least) + 1.0),
+            Estimator::Reported => 0.0,
+        };
+        let echo_min = hosts.all[track.host[0] as usize].echo_min as f64;
+        Self { least, floor, echo_min, lift: lift.max(track.lift), lucky }
+    }
+
+    /// Settle the base of the track, where a round trip through empty queues takes so long.
+    fn settle(&self, track: &mut Track, round_trip: f64) {
+        let &Self { least: high, lift, lucky, .. } = self;
+        let tick = track.tick_ns.unwrap_or(0.0);
+        let low = self.floor - (self.echo_min - round_trip) - tick;
+        let from_above = high - lucky + lift;
+        track.by_round_trip = (low - high).abs() <= tick + SLACK;
+        track.gap = (high - low).max(0.0);
+        track.unassigned = 0.0;
+        track.base = if track.by_round_trip {
+            // Each is as good as its spread is small.
+            let (above, below) = (lucky * lucky, ROUND_TRIP_JITTER * ROUND_TRIP_JITTER);
+            ((from_above * below + low * above) / (above + below)).min(high)
+        } else {
+            from_above
+        };
+        track.lift = lift;
+        // No round trip is so short that a delay would exceed it.
+        let tracked = if self.floor.is_finite() { round_trip + track.base - low } else { round_trip };
+        track.round_trip_base = round_trip.min(tracked);
+    }
 }
 
 /// What a second look at the log tells of the least delays of a track: how far the mean of the least lies above the
@@ -170,6 +212,7 @@ mod tests {
     use super::*;
     use crate::decode::Address;
     use crate::delay::flow::Key;
+    use crate::delay::log::Entry;
     use crate::delay::track::TrackRef;
 
     fn track(estimator: Estimator, protocol: Protocol) -> Track {
@@ -196,5 +239,30 @@ mod tests {
         (utp.skew, utp.peer_skew) = (100e-6, 250e-6);
         let end = utp.delay(1_000_000_000_000, 150_000, 0);
         assert!(end.abs() < 20_000.0, "{end}");
+    }
+
+    #[test]
+    fn the_least_delays_of_one_connection_add_up_to_a_round_trip_of_empty_queues() {
+        // A path of 20 ms each way, whose queues are in turn 100 ms and empty, so that each round trip takes 140 ms.
+        // The second connection sees one such time only, and a round trip of 140 ms is no empty one to it either.
+        let (mut log, mut hosts) = (Log::default(), Hosts::new(Vec::new()));
+        let mut tracks = vec![track(Estimator::Observer, Protocol::Tcp), track(Estimator::Observer, Protocol::Tcp)];
+        tracks[0].key.address.into_iter().for_each(|address| _ = hosts.of(address));
+        hosts.all[0].echo_min = 140_000_000;
+        for i in 0..1000i64 {
+            let (sent, waits) = (i * 10_300_000, if i % 200 < 100 { 100_000_000 } else { 0 });
+            let entry = Entry::new(1, sent + 20_000_000 + waits, sent / 1_000_000, 0, Some(140_000));
+            log.push(0, entry);
+            if i < 100 {
+                log.push(1, entry);
+            }
+        }
+        finalize(&log, &mut tracks, &[None, None], &mut hosts, 1);
+        for (track, by_round_trip, gap) in [(&tracks[0], true, 0.0), (&tracks[1], false, 100e6)] {
+            let found = format!("{} {} {}", track.by_round_trip, track.gap, track.round_trip_base);
+            assert_eq!(track.by_round_trip, by_round_trip, "{found}");
+            assert!((track.gap - gap).abs() < 2.5e6, "{found}");
+            assert!((track.round_trip_base - 40e6).abs() < 2.5e6, "{found}");
+        }
     }
 }

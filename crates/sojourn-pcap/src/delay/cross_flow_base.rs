@@ -156,8 +156,9 @@ fn settle(tracks: &mut [Track], members: &[usize], known: (&[bool], &[bool]), ra
             tracks[i].empty = seen.map(|way| settled || way.empty());
         }
     }
-    // What a few packets do not show, those of the host's other flows may, if they show it of one way alone.
-    let of_all = joined(tracks, members, raise).map(|way| way.piles_up());
+    // What a few packets do not show, those of the host's other flows may, if they show it of one way alone, and hardly
+    // ever waited there: what was empty now and then may have stood at another time.
+    let of_all = joined(tracks, members, raise).map(|way| way.hardly_waits() && (!relative || way.piles_up()));
     let of_all = if of_all == [true; 2] { [false; 2] } else { of_all };
     for group in groups.iter().filter(|group| !group.is_empty()) {
         let own = joined(tracks, group, raise).map(|way| way.empty());
@@ -385,6 +386,12 @@ mod tests {
             let mut raise = [0.0; 2];
             settle(&mut tracks, &[0, 1], (&[true, false], &[false; 2]), &mut raise, false);
             assert_eq!((raise[1], tracks[1].unassigned, tracks[1].empty), (raised, lacks, empty), "{seen:?}");
+            // Nor do others tell that often waited themselves: at another time it may have stood.
+            tracks.iter_mut().for_each(|track| track.unassigned = 0.0);
+            tracks[0].evidence.iter_mut().for_each(|way| way.far = 6);
+            let mut raise = [0.0; 2];
+            settle(&mut tracks, &[0, 1], (&[true, false], &[false; 2]), &mut raise, false);
+            assert_eq!((raise[1], tracks[1].unassigned, tracks[1].empty), (0.0, 15e6, [false; 2]), "{seen:?}");
         }
     }
 

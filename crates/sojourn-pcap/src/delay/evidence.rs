@@ -57,6 +57,11 @@ impl Evidence {
         piled && (!self.data || u64::from(self.far) * 10 >= u64::from(self.all))
     }
 
+    /// Whether the queue was empty at nearly all times.
+    pub(crate) fn hardly_waits(&self) -> bool {
+        self.at_least >= LEAST && u64::from(self.far) * 20 <= u64::from(self.all)
+    }
+
     /// Whether the queue is known to have been empty.
     pub(crate) fn empty(&self) -> bool {
         self.idle || self.piles_up()

@@ -93,6 +93,12 @@ impl Way {
     pub fn lower_bound(&self) -> bool {
         lower_bound(self.samples, self.samples - self.certain, self.discarded[Discard::Paused as usize])
     }
+
+    /// How much more its delays may be, ns, where that is known: not if what makes them lower bounds was left out.
+    pub fn missing(&self) -> Option<f64> {
+        let all_told = !lower_bound(self.samples, 0, self.discarded[Discard::Paused as usize]);
+        (all_told && self.missing.is_finite()).then_some(self.missing)
+    }
 }
 
 /// Whether more than a few of the `samples` may lack something, or many were left out that seemed to have waited:
@@ -177,6 +183,8 @@ pub struct Host {
     pub response_min: i64,
     /// Shortest time from a packet to the stamp's echo, ns.
     pub echo_min: i64,
+    /// Shortest round trip that one connection's least delays in both directions add up to, ns.
+    pub least_sum: f64,
     /// The user said whether it is local.
     pub told: Option<bool>,
     /// What long packets take longer than short ones, from it and to it.
@@ -290,6 +298,7 @@ impl Hosts {
             address,
             response_min: i64::MAX,
             echo_min: i64::MAX,
+            least_sum: f64::INFINITY,
             told,
             transmission: Default::default(),
             packets: [0; 3],
@@ -369,6 +378,8 @@ mod tests {
         for (paused, bound) in [(100, false), (101, true)] {
             way.discarded[Discard::Paused as usize] = paused;
             assert_eq!(way.lower_bound(), bound, "{paused}");
+            // What they waited nothing bounds.
+            assert_eq!(way.missing(), if bound { None } else { Some(0.0) }, "{paused}");
         }
     }
 

@@ -139,8 +139,8 @@ fn way(way: &Way, min_samples: u64) -> Vec<(&'static str, Value)> {
     };
     keys.push(("certainty", known(certainty.into())));
     // How much more it may be: nothing bounds it where null.
-    let missing = if !few && way.lower_bound() && way.missing.is_finite() { ms(way.missing) } else { Value::Null };
-    keys.push(("missing_at_most_ms", missing));
+    let missing = way.missing().filter(|_| !few && way.lower_bound());
+    keys.push(("missing_at_most_ms", missing.map_or(Value::Null, ms)));
     keys
 }
 

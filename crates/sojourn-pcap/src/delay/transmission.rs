@@ -169,7 +169,7 @@ mod tests {
             log.push(0, Entry::new(1, time, stamp, DATA, None).long(1514));
         }
         let within = within::find(&log, &tracks, &[None, None], &mut hosts, 1);
-        base_delay::finalize(&log, &mut tracks, &[None, None], &hosts, 1);
+        base_delay::finalize(&log, &mut tracks, &[None, None], &mut hosts, 1);
         finalize(&log, &tracks, within, &mut hosts, 1);
         let own = hosts.all[0].transmission[0].of(1514);
         assert!((own - 1.5e6).abs() < 0.1e6, "{own}");

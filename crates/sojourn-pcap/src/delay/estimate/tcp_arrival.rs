@@ -107,6 +107,9 @@ impl InFlight {
         };
         self.hole = block.is_some();
         let (mut covered, mut untold, mut found) = (0, 0, None);
+        // An acknowledgement that echoes an older stamp than all that it covers was caused by another segment: one that
+        // left before the capture began, and that the one here was sent again for.
+        let older = self.fresh.front().is_some_and(|first| before(echo, first.stamp));
         while let Some(front) = self.fresh.front()
             && !before(ack.ack, front.end)
         {
@@ -119,6 +122,9 @@ impl InFlight {
         }
         if filled || self.hole {
             return told;
+        }
+        if older {
+            return None;
         }
         let found = found.filter(|departed| departed.end == ack.ack && !departed.told)?;
         Some(Arrival { departed: found, lone: covered == 1, covered: untold })
@@ -162,18 +168,30 @@ mod tests {
         assert_eq!(frame(flight.acknowledged(&segment(0, 200, 0), 0)), Some((1, false)));
         assert_eq!(frame(flight.acknowledged(&segment(0, 200, 0), 0)), None);
         assert_eq!(frame(flight.acknowledged(&segment(0, 250, 0), 0)), None, "no segment ends there");
-        assert_eq!(frame(flight.acknowledged(&segment(0, 400, 0), 0)), Some((3, false)));
-        assert_eq!(frame(flight.acknowledged(&segment(0, 500, 0), 0)), Some((4, true)), "it may have been delayed");
+        assert_eq!(frame(flight.acknowledged(&segment(0, 400, 0), 2)), Some((3, false)));
+        assert_eq!(frame(flight.acknowledged(&segment(0, 500, 0), 4)), Some((4, true)), "it may have been delayed");
     }
 
     #[test]
     fn an_acknowledgement_stands_for_what_it_covers_and_nothing_else_tells_of() {
         let mut flight = five();
         let beyond = segment(0, 0, 0).with(None, Some((100, 200)));
-        let told = [beyond, segment(0, 100, 0), segment(0, 500, 0)].map(|ack| flight.acknowledged(&ack, 0));
+        let acks = [(beyond, 0), (segment(0, 100, 0), 0), (segment(0, 500, 0), 2)];
+        let told = acks.map(|(ack, echo)| flight.acknowledged(&ack, echo));
         let covered = told.map(|arrival| arrival.map(|arrival| (arrival.departed.frame, arrival.covered)));
         // The second was acknowledged selectively. What filled the hole is not known; then three came together.
         assert_eq!(covered, [Some((1, 1)), None, Some((4, 3))]);
+    }
+
+    #[test]
+    fn what_was_sent_again_for_a_segment_before_the_capture_is_not_timed() {
+        let mut flight = InFlight::default();
+        flight.sent(&segment(0, 0, 100), 50, (1, 0), 166);
+        assert_eq!(frame(flight.acknowledged(&segment(0, 100, 0), 20)), None, "the stamp is that of the first copy");
+        // Two that are acknowledged together echo the stamp of the first of them (RFC 7323 §4.3).
+        flight.sent(&segment(100, 0, 100), 60, (2, 0), 166);
+        flight.sent(&segment(200, 0, 100), 61, (3, 0), 166);
+        assert_eq!(frame(flight.acknowledged(&segment(0, 300, 0), 60)), Some((3, false)));
     }
 
     #[test]
