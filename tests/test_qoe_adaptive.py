@@ -70,6 +70,17 @@ def viewing(user=0, rates=(100.0,) * 5, start=0.0, stalls=(), finished=True):
     )
 
 
+def test_instability_from_segment_to_segment_is_that_of_20_s_of_video():
+    # Of segments of 4 s five are 20 s; the last has none before it for the lower sum's five but the first.
+    rates = [100.0, 100.0, 300.0, 300.0, 300.0, 100.0]
+    [client] = summary([viewing(0, rates)], 0.0, None)["clients"]
+    expected = (200 * 5 + 200 * 2) / (300 * (4 + 3 + 2) + 100 * 1)
+    assert client["instability_segments"] == pytest.approx(expected, abs=1e-6)
+    [client] = summary([viewing(0, rates)], 4.0, None)["clients"]
+    assert client["instability_segments"] is None, "the first was asked for in the warm-up"
+    assert "instability_segments" not in summary([viewing(0, rates)], 4.0, None)
+
+
 def test_the_summary_counts_what_began_after_the_warm_up():
     found = [viewing(0, (100.0, 300.0), stalls=[(1.0, 2.0), (5.0, 7.5)]), viewing(1, (200.0, 200.0))]
     all_of_it = summary(found, 0.0, 1e6)

@@ -356,7 +356,7 @@ def test_tables_of_adaptive_streaming_are_written_from_its_runs():
         "instability": 0.1,
         "per_client_rate_kbps": [1, 2],
     }
-    numbers |= {"instability_carried": 0.2, "unfairness_carried": 0.3}
+    numbers |= {"instability_segments": 0.15, "unfairness_carried": 0.3}
 
     def make(labels, replication):
         return {"point": labels, "adaptive": viewers(clients_stalled_pct=50)[0] | numbers}
@@ -366,10 +366,12 @@ def test_tables_of_adaptive_streaming_are_written_from_its_runs():
     assert len(list(depends.rows)) == len(readings.READINGS)
     assert next(iter(depends.rows)) == [readings.FIRST, *["1.00"] * 6, *["50"] * 3]
     assert list(places.rows)[-1] == ["2BDP", "8", "84", "80", "80", "80"]
-    second, fourth, fifth = streaming.tables(runs)
+    second, fourth, aims, fifth = streaming.tables(runs)
     assert second.rows[2] == ["default", "60", "30xBDP", "5", "50 (100)", "10 (645)", "15 (1348)"]
     assert second.rows[-1] == ["BBA-2", "640", "any", "30", "50 (0)", "60 (0)", "90 (0)"]
-    assert fourth.rows[0] == ["1xBDP", "instability", "2", "0.06", *["0.1 ± 0"] * 3, "0.2 ± 0"]
+    assert fourth.rows[0] == ["1xBDP", "instability", "2", "0.06", *["0.15 ± 0"] * 3, ""]
+    assert fourth.rows[4][-1] == "0.3 ± 0", "unfairness of bits carried"
+    assert aims.rows[0] == ["1BDP", "2", "0.06", *["0.1 ± 0", "0.15 ± 0"] * 2, *["0.4 ± 0"] * 2]
     assert fifth.rows[0][:4] == ["2BDP", "0.4 ± 0", "0.3 ± 0", "0.6"] and fifth.rows[0][-1] == "1 2"
     rows = list(stalls.rows(runs))
     assert rows[0] == ["default", "*the study*", "3", "5", "100", "129", "2.1", ""]

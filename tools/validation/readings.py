@@ -8,7 +8,17 @@ from typing import Any
 from tools.validation import streaming
 from tools.validation.documents import fifo, link
 from tools.validation.runs import Runs
-from tools.validation.streaming import ALGORITHM, ALGORITHMS, COUNT, GPAC, NEAREST_MS, QUEUE, RTT_MS
+from tools.validation.streaming import (
+    AIMING,
+    ALGORITHM,
+    ALGORITHMS,
+    COUNT,
+    FESTIVE,
+    GPAC,
+    NEAREST_MS,
+    QUEUE,
+    RTT_MS,
+)  # fmt: skip
 from tools.validation.tables import Table
 
 REPLICATIONS = 2
@@ -29,7 +39,7 @@ class Reading:
     """Whether it can matter to viewers at unequal round trips."""
 
 
-_FESTIVE_FROM_REQUEST = {"FESTIVE": {"kind": "festive", "full-target": True}}
+_FESTIVE_FROM_REQUEST = {"FESTIVE": {**FESTIVE, "sample": "request"}}
 _FROM_REQUEST = {"default": {**GPAC, "sample": "request"}, **_FESTIVE_FROM_REQUEST}
 _ANYWHERE = {"clips": ["bbb-x264-4s"], "start-anywhere": True}
 _PLAIN = {"stack": "plain"}
@@ -47,8 +57,9 @@ READINGS: dict[str, Reading] = {
     ),
     "throughput from the request": Reading(algorithms=_FROM_REQUEST, unequal=False),
     "FESTIVE's own target of 30 s": Reading(
-        algorithms={"FESTIVE": {"kind": "festive", "sample": "first-byte"}}, unequal=False
+        algorithms={"FESTIVE": {**FESTIVE, "full-target": False}}, unequal=False
     ),
+    "FESTIVE aims at 0.85 of the bandwidth (p-mode = target)": Reading(algorithms={"FESTIVE": AIMING}),
     "FIFO, plain TCP, 6 MB, one clip from anywhere, FESTIVE from the request": Reading(
         delay_ms=0, users={**_PLAIN, **_AUTO, **_ANYWHERE}, algorithms=_FESTIVE_FROM_REQUEST
     ),

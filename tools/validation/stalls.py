@@ -7,7 +7,7 @@ from typing import Any
 
 from tools.validation import streaming
 from tools.validation.runs import Runs
-from tools.validation.streaming import GPAC, QUEUE, QUEUES, RTT_MS
+from tools.validation.streaming import FESTIVE, GPAC, QUEUE, QUEUES, RTT_MS
 
 REPLICATIONS = 2
 BUFFER = "60s"
@@ -60,7 +60,7 @@ def _films(spread: float) -> dict[str, Any]:
 
 
 def _target(seconds: int) -> dict[str, Any]:
-    return {"kind": "festive", "sample": "first-byte", "target-buffer": f"{seconds}s"}
+    return {**FESTIVE, "full-target": False, "target-buffer": f"{seconds}s"}
 
 
 CHANGES: dict[str, Change] = {

@@ -3,7 +3,8 @@
 Source: the [has] study of queue sizes under HTTP adaptive streaming, whose first three are FESTIVE's (J.
 Jiang, V. Sekar, H. Zhang, CoNEXT 2012). The rate b(t) of a client is the nominal rate of the segment that it
 asked for last, read once a second. The study does not say whether it is that or the segment's own bits over
-its duration: the same of the latter are given as "carried".
+its duration: the same of the latter are given as "carried". Nor does it say that b is read once a second, as
+FESTIVE's authors do: "instability_segments" has one b for each segment, over the last 20 s of video.
 
 Readings: instability is the mean over seconds and clients, each client from its first request to its last
 byte; unfairness is taken while all clients are active, from the last first request to the first last byte (or
@@ -240,9 +241,10 @@ def summary(found: Sequence[Viewing], warmup_s: float, rate_bps: float | None) -
     Returns
     -------
     dict
-        "instability" and "unfairness" (and both with "_carried"), "utilisation" and "utilisation_fetching"
-        (shares), "average_rate_kbps" (mean nominal rate of the segments), "carried_rate_kbps" (bits over
-        seconds of video), "clients_stalled_pct", "stalls" and "stall_s" (sums over clients),
+        "instability" and "unfairness" (and both with "_carried"), "instability_segments", "utilisation" and
+        "utilisation_fetching" (shares), "average_rate_kbps" (mean nominal rate of the segments),
+        "carried_rate_kbps" (bits over seconds of video), "clients_stalled_pct", "stalls" and "stall_s" (sums
+        over clients),
         "startup_delay_ms" (statistics; "bounded" names those that are lower bounds), "switches" (mean per
         client), "finished" (clients whose clip was over), "given_up" (downloads, if any were),
         "per_client_rate_kbps", and "clients": for each its own numbers, the intervals of its stalls, its
@@ -259,7 +261,7 @@ def summary(found: Sequence[Viewing], warmup_s: float, rate_bps: float | None) -
     rates = np.concatenate([viewing.rate_kbps[c] for viewing, c in zip(found, counted, strict=True)])
     stalled = [[stall for stall in viewing.stalls if stall[0] >= warmup_s] for viewing in found]
     out: dict[str, Any] = {}
-    for name in ("instability", "instability_carried"):
+    for name in ("instability", "instability_carried", "instability_segments"):
         steady = [client[name] for client in clients if client[name] is not None]
         if steady:
             out[name] = round(float(np.mean(steady)), 6)
@@ -313,6 +315,7 @@ def _client(viewing: Viewing, warmup_s: float) -> dict[str, Any]:
     seconds = np.arange(np.ceil(max(warmup_s, float(viewing.request_s[0]))), viewing.end_s)
     changes = instability(viewing.rate_at(seconds))
     own = instability(viewing.rate_at(seconds, carried=True))
+    by_segment = instability(rates, max(1, round(WINDOW_S / viewing.segment_s)))
     throughput = viewing.bytes * 8e-3 / (viewing.arrive_s - viewing.request_s)
     own_live = {}
     if viewing.looks is not None:
@@ -326,6 +329,7 @@ def _client(viewing: Viewing, warmup_s: float) -> dict[str, Any]:
         "average_rate_kbps": round(float(rates.mean()), 3) if rates.size else None,
         "instability": round(float(changes.mean()), 6) if changes.size else None,
         "instability_carried": round(float(own.mean()), 6) if own.size else None,
+        "instability_segments": round(float(by_segment.mean()), 6) if by_segment.size else None,
         "switches": int(np.count_nonzero(np.diff(viewing.level[counted]))),
         "stalls": [[round(float(start), 3), round(float(stop), 3)] for start, stop in viewing.stalls],
         "segment_s": viewing.segment_s,

@@ -39,9 +39,10 @@ _USERS = {
     "gaming": (*_each(("late", "late_up", "rtt_ms")), "lost", "windows"),
     "cloud-gaming": (*_each(("late", "late_up", "rtt_ms", "mos")), "lost", "windows", "beyond"),
     "adaptive": (
-        "instability", "instability_carried", "unfairness", "unfairness_carried", "utilisation_fetching",
-        "utilisation", "average_rate_kbps", "carried_rate_kbps", "clients_stalled_pct", "stalls", "stall_s",
-        "switches", "finished", "given_up", "per_client_rate_kbps", *_each(("startup_delay_ms",)),
+        "instability", "instability_carried", "instability_segments", "unfairness", "unfairness_carried",
+        "utilisation_fetching", "utilisation", "average_rate_kbps", "carried_rate_kbps", "stalls", "stall_s",
+        "clients_stalled_pct", "switches", "finished", "given_up", "per_client_rate_kbps",
+        *_each(("startup_delay_ms",)),
         *_each(("live.latency_s", "live.rate")), "live.rate_deviation", "live.jumps", "live.jumped_s",
     ),
     "responsiveness": (

@@ -91,6 +91,7 @@ _KINDS = {
     "switches": ("switches a client", "", "plain", "low"),
     "instability": ("instability", "", "index", "low"),
     "instability_carried": ("instability of bits carried", "", "index", "low"),
+    "instability_segments": ("instability from segment to segment", "", "index", "low"),
     "unfairness_carried": ("unfairness of bits carried", "", "index", "low"),
     "unfairness": ("unfairness", "", "index", "low"),
     "average_rate_kbps": ("average rate", "kb/s", "plain", "high"),
