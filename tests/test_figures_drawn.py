@@ -314,9 +314,22 @@ def test_lower_bounds_are_hollow_with_an_arrow_towards_where_they_may_be() -> No
     cell = spread.frame.filter(pl.col("value") == 9.0).row(0, named=True)
     spread = replace(spread, at_least=frozenset({("", cell["y"], cell["x"])}))
     assert arrows(draw(spread).axes[0]) == [(8.0, 9.0)]
+    spread = replace(spread, across_at_least=spread.at_least)
+    tips = [tuple(text.get_position()) for text in draw(spread).axes[0].texts]
+    assert tips == [(15, 15)]
     boxes = replace(spread, spec=Spec("box", "page.load_s.median", x=LIMIT))
     assert "; some are lower bounds, where too few loads had ended when the run did" in how_to_read(boxes)
     assert KINDS["heatmap"].bound == KINDS["matrix"].bound == KINDS["table"].bound == "≥"
+
+
+def test_a_lower_bound_may_run_across() -> None:
+    web = {"plt_s": {"median": 5.0}, "mos": {"median": 1.0}, "bounded": ["median"]}
+    results = [{"point": {LIMIT: "8pkt"}, "replication": 0, "web": web}]
+    spec = Spec.read({"kind": "scatter", "value": "web.mos.median", "x": "web.plt_s.median"})
+    found = gather(spec, results, labels_of(one["point"] for one in results))
+    assert arrows(draw(found).axes[0]) == [(5.0, 1.0)]
+    assert [tuple(text.get_position()) for text in draw(found).axes[0].texts] == [(15, 0)]
+    assert "where it is a lower bound (hollow, with an arrow), too few loads had ended" in how_to_read(found)
 
 
 def test_lower_bounds_of_a_capture_are_hollow_with_an_arrow() -> None:

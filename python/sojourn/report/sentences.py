@@ -50,8 +50,9 @@ def how_to_read(plot: Plot) -> str:
         f"; {lower(axis_name(axis))} {', '.join(labels)}" for axis, labels in plot.spec.only.items()
     )
     few = ""
-    if plot.at_least:
-        mark, waits = KINDS[plot.spec.kind].bound, awaited([plot.value.path])
+    if plot.at_least or plot.across_at_least:
+        paths = [plot.value.path] * bool(plot.at_least) + [plot.spec.x or ""] * bool(plot.across_at_least)
+        mark, waits = KINDS[plot.spec.kind].bound, awaited(paths)
         which = f"where it is a lower bound ({mark})," if mark else "some are lower bounds, where"
         few = f"; {which} too few {waits} had ended when the run did"
     return f"{KINDS[plot.spec.kind].explain(plot)}{few}{rest}."

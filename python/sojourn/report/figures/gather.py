@@ -61,15 +61,18 @@ def gather(spec: Spec, results: Sequence[Mapping[str, Any]], axes: Mapping[str, 
     spare = [] if kind.pooled else [axis for axis in axes if axis not in (x, y) and len(axes[axis]) > 1]
     cells: dict[tuple[str, str, str], list[Any]] = {}
     points: dict[tuple[str, str, str], Mapping[str, str]] = {}
-    at_least = set()
+    at_least, across_at_least = set(), set()
     for result in chosen:
         point = {axis: label_text(label) for axis, label in result["point"].items()}
+        bounds = lower_bounds(result)
         for across, down, entry in kind.entries(spec, result, point.get(x, ""), point.get(y, "")):
             key = (_panel(point, spare), down, across)
             cells.setdefault(key, []).append(entry)
             points.setdefault(key, point)
-            if spec.value in lower_bounds(result):
+            if spec.value in bounds:
                 at_least.add(key)
+            if spec.x in bounds:
+                across_at_least.add(key)
     rows = [
         {"panel": panel, "y": down, "x": across, **row}
         for (panel, down, across), found in cells.items()
@@ -98,6 +101,7 @@ def gather(spec: Spec, results: Sequence[Mapping[str, Any]], axes: Mapping[str, 
         pl.DataFrame(rows, infer_schema_length=None),
         points,
         at_least=frozenset(at_least),
+        across_at_least=frozenset(across_at_least),
     )
 
 

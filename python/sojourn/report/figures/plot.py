@@ -68,6 +68,9 @@ class Plot:
     at_least: frozenset[tuple[str, str, str]] = frozenset()
     """Cells, by (panel, y, x), whose number is a lower bound: too little had ended when the run did."""
 
+    across_at_least: frozenset[tuple[str, str, str]] = frozenset()
+    """The same of the number that runs across a scatter plot."""
+
     @property
     def title(self) -> str:
         """The figure's own title, or the name of what it shows."""

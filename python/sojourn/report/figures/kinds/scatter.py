@@ -70,14 +70,12 @@ class Scatter(Kind):
                         alpha=0.85,
                         label=y or None,
                     )
-                    cells = [("", y, cell) in plot.at_least for cell in rows["x"]]
-                    bounds = rows.filter(pl.Series(cells, dtype=pl.Boolean))
-                    at_least(
-                        axes,
-                        bounds["at"].to_numpy() * across.factor,
-                        bounds["value"].to_numpy() * plot.value.factor,
-                        style,
-                    )
+                    for row in rows.iter_rows(named=True):
+                        cell = ("", y, row["x"])
+                        towards = (int(cell in plot.across_at_least), int(cell in plot.at_least))
+                        if any(towards):
+                            place = [row["at"] * across.factor], [row["value"] * plot.value.factor]
+                            at_least(axes, *place, style, towards)
             settle(axes, grid="both")
         return figure
 
