@@ -9,7 +9,9 @@ from typing import Any
 
 from sojourn.report import listening
 from sojourn.report.captured import captured
+from sojourn.report.files import Files
 from sojourn.report.provenance import shipped
+from sojourn.report.sections import inside
 from sojourn.results.beds import is_real
 
 # The package has a function of this name.
@@ -81,6 +83,33 @@ def test_what_was_run_has_its_time_its_seed_and_its_axes() -> None:
     real = result("a", engine={"clock": "wall"})
     assert is_real(real) and not is_real(result("a"))
     assert said([result("a"), real])["Run"] == "3 000 packets in 60 s between real programs, on the testbed"
+
+
+def test_runs_between_real_programs_are_no_simulations() -> None:
+    real = [result("a", at, engine={"clock": "wall"}) for at in range(2)]
+    assert said(real)["Points"] == "2 runs: 1 cell × 2 replications"
+    first, *_ = facts.limits(found(), real, [])
+    assert first == (
+        "These are runs between programs of one machine, over one bottleneck in each direction. Real paths "
+        "have more than one queue, radio links whose rate changes, and hosts of their own."
+    )
+    simulated, *_ = facts.limits(found(), [result("a")], [])
+    assert simulated.startswith("These are simulations of one bottleneck in each direction. ")
+    assert simulated.endswith(", and hosts that take time.")
+    assert "never comes twice" in facts.reproduce(found(), real)[0]
+    assert "the same bytes" in facts.reproduce(found(), [result("a")])[0]
+
+
+def test_where_a_rate_changes_the_utilisation_over_time_is_said_to_be_of_the_mean(tmp_path: Path) -> None:
+    def says(*used: float) -> str:
+        bins = {"queue_delay_ms": [5.0] * len(used), "dropped_pkts": [0] * len(used)}
+        here = result("a", links={"down": {"series": {"bin_s": 1.0, "utilisation": [*used], **bins}}})
+        section = inside(here, "down", "a", Files(tmp_path))
+        assert section is not None
+        return section.read
+
+    assert says(1.01, 0.9).endswith("from the end of the warm-up.")
+    assert says(3.0, 0.5).endswith("Utilisation is of the mean rate, and the rate changes.")
 
 
 def test_a_household_has_the_people_that_the_study_gives_it() -> None:

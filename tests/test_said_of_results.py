@@ -12,6 +12,7 @@ from answering import one
 from sojourn.errors import SojournError, printable, quoted, shown
 from sojourn.losses.captures import sentences
 from sojourn.report.advice.sentences import goals
+from sojourn.report.answer import answer
 from sojourn.report.sawtooth import with_sawtooth
 from sojourn.report.suite.checks import _equal_rtt
 from sojourn.results import beds, excess, open_results
@@ -59,6 +60,20 @@ def test_beds_that_did_not_hold_are_named_the_first_three() -> None:
     assert not beds.held(real(held=False)) and beds.held(real()) and beds.held({})
     unknown = {**real(held=False), "engine": {"clock": "wall", "verdict": {"held": False}}}
     assert beds.said([unknown])[2] == "Not held: x, 3, replication 1: no reason given."
+
+
+def test_an_answer_from_beds_that_did_not_hold_says_so() -> None:
+    def answers(*held: bool) -> list[str]:
+        runs = [
+            one({"path.down.queue.kind": kind}, at, engine={"clock": "wall", "verdict": {"held": holds}})
+            for kind in ("fifo", "codel")
+            for at, holds in enumerate(held)
+        ]
+        return answer(runs, {"path.down.queue.kind": ["fifo", "codel"]}).sentences
+
+    doubt = "In 2 of 6 runs the bed did not hold, nor in a second attempt: such numbers are not the queues' "
+    assert answers(True, False, True)[-1] == f"{doubt}doing alone."
+    assert not any("bed" in sentence for sentence in answers(True, True))
 
 
 def test_a_loss_of_more_than_all_is_explained_where_numbers_are_shown(

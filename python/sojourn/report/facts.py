@@ -49,7 +49,8 @@ def facts(
             command,
         ]
     counts = [len(runs) for runs in by_cell(results).values()]
-    runs = f"{_number(len(results), 'simulation')}: {_number(len(counts), 'cell')}"
+    what = "run" if any(map(is_real, results)) else "simulation"
+    runs = f"{_number(len(results), what)}: {_number(len(counts), 'cell')}"
     repeat = sorted(set(counts))
     runs += f" × {repeat[0]}" if len(repeat) == 1 else f" × {repeat[0]} to {repeat[-1]}"
     runs += " replication" if repeat == [1] else " replications"
@@ -114,7 +115,9 @@ def reproduce(found: Results, results: Sequence[Mapping[str, Any]]) -> tuple[str
     out = found.record.get("out") or usual
     words = [command] if Path(out) == Path(usual) else [command, "--out", shlex.quote(out)]
     says = (
-        f"The same study, seed and engine ({'; '.join(engines(results))}) give the same bytes of "
+        "The same study and seed give the same draws; what real programs make of them never comes twice."
+        if any(map(is_real, results))
+        else f"The same study, seed and engine ({'; '.join(engines(results))}) give the same bytes of "
         "results on any machine."
     )
     return says, [" ".join(words), f"sojourn report {shlex.quote(out)}"]
@@ -123,9 +126,11 @@ def reproduce(found: Results, results: Sequence[Mapping[str, Any]]) -> tuple[str
 def _of_simulations(results: Sequence[Mapping[str, Any]]) -> list[str]:
     counts = [len(runs) for runs in by_cell(results).values()]
     once = sum(count == 1 for count in counts)
+    path = f"{_what_was_simulated(results)}, radio links whose rate changes"
     said = [
-        f"These are simulations of {_what_was_simulated(results)}, radio links whose rate changes, and hosts "
-        "that take time.",
+        f"These are runs between programs of one machine, over {path}, and hosts of their own."
+        if any(map(is_real, results))
+        else f"These are simulations of {path}, and hosts that take time.",
         "A verdict holds for the loads, rates and round-trip times that were run, and for no others.",
     ]
     if once == len(counts):

@@ -16,6 +16,19 @@ def held(result: Mapping[str, Any]) -> bool:
     return not is_real(result) or bool(result["engine"]["verdict"]["held"])
 
 
+def doubts(results: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return a sentence if there are runs between real programs whose bed did not hold; else none."""
+    real = [result for result in results if is_real(result)]
+    broken = sum(not held(result) for result in real)
+    if not broken:
+        return []
+    runs = "the one run" if len(real) == 1 else f"{broken} of {len(real)} runs"
+    return [
+        f"In {runs} the bed did not hold, nor in a second attempt: "
+        "such numbers are not the queues' doing alone."
+    ]
+
+
 def said(results: Iterable[Mapping[str, Any]]) -> list[str]:
     """Return sentences about the results that real programs made; none if there are none.
 
@@ -32,11 +45,7 @@ def said(results: Iterable[Mapping[str, Any]]) -> list[str]:
     if not broken:
         out.append(f"The bed held in {'the one run' if len(real) == 1 else f'all {len(real)} runs'}.")
     else:
-        runs = "the one run" if len(real) == 1 else f"{len(broken)} of {len(real)} runs"
-        out.append(
-            f"In {runs} the bed did not hold, nor in a second attempt: "
-            "such numbers are not the queues' doing alone."
-        )
+        out += doubts(real)
         out += [f"Not held: {_place(one)}: {_reasons(one)}." for one in broken[:_MOST]]
         if len(broken) > _MOST:
             out.append(f"And {len(broken) - _MOST} more.")

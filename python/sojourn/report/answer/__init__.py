@@ -17,6 +17,7 @@ from sojourn.report.answer.cells import Cell, Cells, queue_axes, sort
 from sojourn.report.answer.goals import Goal, goals_of, scored_users, unjudged, unscored
 from sojourn.report.answer.regrets import Ranking, rank
 from sojourn.report.answer.verdicts import CLOSE, Finding, Verdict, judge, known
+from sojourn.results import beds
 from sojourn.results.bounded import awaited
 from sojourn.results.sizes import Size, sizes
 from sojourn.study import label_text
@@ -194,6 +195,7 @@ def answer(
     sentences += wording.unjudged(cells, unjudged(goals, results)) if document.get("goals") else []
     sentences += wording.first_pictures(cells, goals, ranking.chosen[0] if ranking.chosen else None)
     sentences += wording.without_values(cells, goals, verdicts)
+    sentences += beds.doubts(results)
     return Answer(
         wording.title(cells),
         [*sentences, *([rounds] if rounds else [])],
