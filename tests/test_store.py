@@ -6,13 +6,17 @@ import fcntl
 import json
 import os
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sojourn.errors import StoreError
+from sojourn.results.atomic import writing
 from sojourn.results.store import Store, plain_json, result_text
 
 RESULT = {
@@ -80,6 +84,27 @@ def test_what_a_killed_run_left_is_removed_and_what_a_live_one_writes_is_not(sto
         assert store.hashes() == []
     store.prepare()
     assert list(store.points.iterdir()) == []
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no disk that is full")
+def test_a_full_disk_is_said_whoever_writes() -> None:
+    table, place = pl.DataFrame({"a": range(100_000)}), Path("x.parquet")
+    writers: tuple[Callable[[BinaryIO], object], ...] = (
+        lambda file: file.write(b"a" * 100_000),
+        table.write_parquet,
+        lambda file: table.lazy().sink_parquet(file, engine="streaming"),
+    )
+    for write in writers:
+        with (
+            pytest.raises(
+                StoreError, match=r"^x\.parquet cannot be written: No space left on device; try y$"
+            ),
+            writing(place, "; try y"),
+            Path("/dev/full").open("wb") as file,
+        ):
+            write(file)
+    with pytest.raises(pl.exceptions.ComputeError), writing(place):
+        raise pl.exceptions.ComputeError("of something else")
 
 
 def test_where_files_cannot_be_locked_age_decides(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ from one that a killed process left behind.
 import contextlib
 import fcntl
 import os
+import re
 import secrets
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +19,7 @@ from sojourn.errors import StoreError
 _ABANDONED_S = 24 * 3600
 _TEMPORARY = ".tmp"
 _ATTEMPTS = 3
+_OF_THE_SYSTEM = re.compile(r"underlying IO error: (.+) \(os error \d+\)")
 
 
 def write(path: Path, writer: Callable[[BinaryIO], object]) -> None:
@@ -75,11 +77,20 @@ def opened(path: Path, *, keep: bool = True) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def writing(place: Path, hint: str = "") -> Iterator[None]:
-    """Turn the OSError of a block into a StoreError: the place cannot be written, and why."""
+    """Turn the OSError of a block into a StoreError: the place cannot be written, and why.
+
+    Polars has an error of its own where a table cannot be written, with the system's words in it.
+    """
     try:
         yield
-    except OSError as error:
-        raise StoreError(f"{place} cannot be written: {error.strerror or error}{hint}") from None
+    except Exception as error:
+        if isinstance(error, OSError):
+            why = error.strerror or str(error)
+        elif told := _OF_THE_SYSTEM.search(str(error)):
+            why = told[1]
+        else:
+            raise
+        raise StoreError(f"{place} cannot be written: {why}{hint}") from None
 
 
 def probe(directory: Path) -> None:
