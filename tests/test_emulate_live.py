@@ -7,7 +7,7 @@ import io
 
 import polars as pl
 from rich.console import Console
-from sojourn.cli.emulate import _end
+from sojourn.cli.emulate import _changing, _end
 from sojourn.sweep.emulation.check import sentence
 from sojourn.sweep.emulation.live import View, metrics, sparkline
 from sojourn.sweep.emulation.page import drawn, write_page
@@ -116,6 +116,24 @@ def test_words_say_what_was_and_nothing_of_what_was_not():
     assert [line.split(":")[0] for line in said(troubled)[3:5]] == ["note", "note"]
     assert "2 times, at most 7.4 ms" in said(troubled)[4]
     assert "more than 5 ms once, at most 7.4 ms" in said(changed(late_wakes=1, latest_wake_us=7400.0))[3]
+
+
+def test_of_a_rate_that_changes_the_mean_is_said_to_be_one(tmp_path):
+    came = changed()
+    came["links"]["down"]["rate_bps"] = 2_132_434
+    assert said(came)[0].startswith("down: 75.0 % of 2.13243 Mbit/s used,")
+    assert said(came, ["up"])[0].startswith("down: 75.0 % of 2.13243 Mbit/s used,")
+    assert said(came, ["down"])[0].startswith("down: 75.0 % of 2.132 Mbit/s in the mean used,")
+    for changing, says, axis in (
+        ([], "2.13243 Mbit/s", "Utilisation (%)"),
+        (["down"], "2.132 Mbit/s in the mean", "Utilisation (% of the mean rate)"),
+    ):
+        write_page(came, "x", tmp_path / "page.html", changing)
+        text = (tmp_path / "page.html").read_text(encoding="utf-8")
+        assert f">{says}</td>" in text and axis in text
+        assert ("and the rate changes: down." in text) == bool(changing)
+    path = {"down": {"rate": {"steps": [["0s", "1Mbit"]]}}, "up": {"rate": "1Mbit"}}
+    assert _changing({"path": path}) == ["down"]
 
 
 def test_strict_fails_where_something_was_not_held_but_not_for_the_command(capsys):

@@ -140,7 +140,7 @@ def test_what_is_asked_for_is_written(
     assert json.loads(capfd.readouterr().out)["study"] == "emulate"
     made: list[tuple[str, Path]] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(report, "write_page", lambda came, command, place: made.append((command, place)))
+        patch.setattr(report, "write_page", lambda came, command, place, _: made.append((command, place)))
         emulate(*PATH, "--report", "r.html")
     assert [place for _, place in made] == [Path("r.html")]
 

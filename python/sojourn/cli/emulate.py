@@ -4,7 +4,7 @@ import json as _json
 import os
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -192,12 +192,13 @@ def emulate(
             except BedError as error:
                 complain(str(error))
                 return _NO_BED
+        changing = _changing(point.document)
         kept = _written(
             (log, lambda file: _write_log(rows, file, point.document)),
             (pcap, lambda file: _write_capture(frames, file)),
-            (report, lambda file: _write_page(came, file)),
+            (report, lambda file: _write_page(came, file, changing)),
         )
-    code = _end(came, point, json=json, quiet=quiet, strict=strict)
+    code = _end(came, point, changing, json=json, quiet=quiet, strict=strict)
     return code if kept else code or Exit.FAILED
 
 
@@ -288,14 +289,23 @@ def _write_capture(frames: Any, pcap: Path) -> None:
         shutil.copyfileobj(frames, file)
 
 
-def _write_page(came: dict[str, Any], report: Path) -> None:
+def _changing(document: dict[str, Any]) -> list[str]:
+    """Return the links whose rate has steps, a trace or the like."""
+    from sojourn.study.links import links
+
+    return [name for name, spec in links(document) if not isinstance(spec["rate"], str)]
+
+
+def _write_page(came: dict[str, Any], report: Path, changing: list[str]) -> None:
     from sojourn.capture.output import printable
     from sojourn.sweep.emulation.page import write_page
 
-    write_page(came, printable(shlex.join(["sojourn", *sys.argv[1:]])), report)
+    write_page(came, printable(shlex.join(["sojourn", *sys.argv[1:]])), report, changing)
 
 
-def _end(came: dict[str, Any], point: Any, *, json: bool, quiet: bool, strict: bool) -> int:
+def _end(
+    came: dict[str, Any], point: Any, changing: Collection[str] = (), *, json: bool, quiet: bool, strict: bool
+) -> int:
     from sojourn import _core
     from sojourn.study.identity import engine
     from sojourn.sweep.emulation.words import holds, said
@@ -311,7 +321,7 @@ def _end(came: dict[str, Any], point: Any, *, json: bool, quiet: bool, strict: b
             else f"the server ended before it listened (exit code {code})"
         )
     if not (quiet and holds(came)):
-        for line in said(came):
+        for line in said(came, changing):
             complain(line)
     if json:
         came["engine"] = {"version": _core.version(), "build": engine(), **came["engine"]}

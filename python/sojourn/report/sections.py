@@ -19,6 +19,9 @@ from sojourn.report.sentences import how_to_read, what_is_good
 from sojourn.results.path import look_up
 from sojourn.study.links import called
 
+_OF_A_MEAN = 1.2
+"""Of a link whose rate stays no bin has such a utilisation: a packet is counted whole in one."""
+
 
 @dataclass(frozen=True)
 class Table:
@@ -119,6 +122,8 @@ def inside(
         return None
     slug = f"inside-{_slug(link)}"
     bins = look_up(result, f"links.{link}.series.bin_s")
+    used = max((share or 0.0 for share in look_up(result, f"links.{link}.series.utilisation")), default=0.0)
+    changes = " Utilisation is of the mean rate, and the rate changes." if used > _OF_A_MEAN else ""
     drawn = series(frame, f"{name[:1].upper()}{name[1:]}, {where}")
     picture = files.picture(drawn, slug, f"{name} over time")
     files.csv(frame, slug)
@@ -126,7 +131,7 @@ def inside(
         f"A look inside: {where}",
         picture,
         f"Queueing delay, utilisation and drops of the {name} over time, in bins of {bins:g} s; time counts "
-        f"from {since}.",
+        f"from {since}.{changes}",
         "Good is a delay that keeps returning to zero; one that never does is a standing queue, which adds "
         "waiting and no throughput.",
     )

@@ -1,6 +1,6 @@
 """The page of a run of the emulator: what the queues did, and how good the emulator was."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +15,13 @@ from sojourn.report.figures.style import canvas, look, settle
 from sojourn.report.files import Files
 from sojourn.report.sections import Section, Table
 from sojourn.results.atomic import writing
-from sojourn.sweep.emulation.words import heading, microseconds, notes, verdict
+from sojourn.study import listed
+from sojourn.sweep.emulation.words import heading, microseconds, notes, of_rate, verdict
 
 _WAITS = ("mean", "p95", "p99", "max")
 
 
-def write_page(came: Mapping[str, Any], command: str, page: Path) -> None:
+def write_page(came: Mapping[str, Any], command: str, page: Path, changing: Collection[str] = ()) -> None:
     """Write the page and, in ``figures/`` beside it, its figures under names that begin with its own.
 
     Parameters
@@ -31,6 +32,8 @@ def write_page(came: Mapping[str, Any], command: str, page: Path) -> None:
         What was run, as it was typed.
     page
         File to write.
+    changing
+        Links whose rate changes: their utilisation is of the mean rate.
 
     Raises
     ------
@@ -48,10 +51,13 @@ def write_page(came: Mapping[str, Any], command: str, page: Path) -> None:
             read = (
                 "Mean over each interval; a gap in the delay is an interval in which nothing left the queue."
             )
+            if changing:
+                read += (
+                    f" Utilisation is of the mean rate of the run, and the rate changes: {listed(changing)}."
+                )
             title = "The queues over time"
-            picture = made.picture(
-                drawn(came["links"], came["engine"]["emulated_s"]), name, f"{title}. {read}"
-            )
+            figure = drawn(came["links"], came["engine"]["emulated_s"], changes=bool(changing))
+            picture = made.picture(figure, name, f"{title}. {read}")
             figures.append(Section(title, picture, read))
         html.write(
             page,
@@ -64,7 +70,7 @@ def write_page(came: Mapping[str, Any], command: str, page: Path) -> None:
             quality=Table(("row", "of", "set", "got", "limit", "held"), _quality(came), words=2),
             links=Table(
                 ("queue", "rate", "used", "packets", "dropped", "marked", *(f"{wait} ms" for wait in _WAITS)),
-                [_link(name, link) for name, link in came["links"].items()],
+                [_link(name, link, name in changing) for name, link in came["links"].items()],
             ),
             late=Table(("packets", "p50 µs", "p99 µs", "p99.9 µs", "max µs", "count"), _late(came)),
             notes=[note.removeprefix("note: ") for note in notes(came["engine"])],
@@ -89,12 +95,12 @@ def _quality(came: Mapping[str, Any]) -> list[tuple[str, ...]]:
     ]
 
 
-def _link(name: str, link: Mapping[str, Any]) -> tuple[str, ...]:
+def _link(name: str, link: Mapping[str, Any], changes: bool = False) -> tuple[str, ...]:
     delay, rate = link["queue_delay_ms"], link["rate_bps"]
     waited = [f"{delay[key]:.2f}" for key in _WAITS]
     return (
         name,
-        f"{rate / 1e6:g} Mbit/s" if rate else "unlimited",
+        of_rate(link, changes) if rate else "unlimited",
         f"{100 * link['utilisation']:.1f} %" if rate else "–",
         str(link["arrived_pkts"]),
         str(link["dropped_pkts"]),
@@ -153,8 +159,11 @@ def series_table(links: Mapping[str, Any]) -> pl.DataFrame:
     return pl.concat(frames)
 
 
-def drawn(links: Mapping[str, Any], end_s: float) -> Figure:
-    """Draw delay (above) and utilisation (below) over time; the last interval ends with the run."""
+def drawn(links: Mapping[str, Any], end_s: float, *, changes: bool = False) -> Figure:
+    """Draw delay (above) and utilisation (below) over time; the last interval ends with the run.
+
+    Where rates change, the utilisation is of the mean rate.
+    """
     with canvas(8.0, 4.6, nrows=2, sharex=True) as (figure, (delays, used)):
         for place, (name, link) in enumerate(links.items()):
             series = link["series"]
@@ -168,7 +177,8 @@ def drawn(links: Mapping[str, Any], end_s: float) -> Figure:
                 edges = np.array([*got, *got[-1:]], dtype=float)
                 axes.step([*at, max(end_s, *at)] if at else at, edges, where="post", label=name, **style)
         delays.set_ylabel("Queueing delay (ms)")
-        used.set(ylabel="Utilisation (%)", xlabel="Time since the command started (s)")
+        of = "% of the mean rate" if changes else "%"
+        used.set(ylabel=f"Utilisation ({of})", xlabel="Time since the command started (s)")
         for axes in (delays, used):
             axes.set_ylim(bottom=0)
             settle(axes)

@@ -1,13 +1,16 @@
 """What is said of a run of the emulator, in words."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 
-def said(came: Mapping[str, Any]) -> list[str]:
-    """Return what a run came to: a line for each link, how good the emulator was, and the verdict."""
+def said(came: Mapping[str, Any], changing: Collection[str] = ()) -> list[str]:
+    """Return what a run came to: a line for each link, how good the emulator was, and the verdict.
+
+    `changing` are links whose rate is none for ever: what is said of them is of the mean rate.
+    """
     engine = came["engine"]
-    lines = [_link(name, link) for name, link in came["links"].items()]
+    lines = [_link(name, link, name in changing) for name, link in came["links"].items()]
     lines.append("late: " + "; ".join(_late(way, late) for way, late in came["lateness_us"].items()))
     lines += notes(engine)
     lines.append(verdict(came))
@@ -41,12 +44,20 @@ def _decided(came: Mapping[str, Any]) -> int:
     return sum(each["decisions"] for each in came["engine"]["replay"].values())
 
 
-def _link(name: str, link: Mapping[str, Any]) -> str:
+def of_rate(link: Mapping[str, Any], changes: bool) -> str:
+    """Write the rate of a link: of one that changes, that it is the mean, in four digits."""
+    rate = link["rate_bps"] / 1e6
+    return f"{rate:.4g} Mbit/s in the mean" if changes else f"{rate:g} Mbit/s"
+
+
+def _link(name: str, link: Mapping[str, Any], changes: bool = False) -> str:
     rate = link["rate_bps"]
     delay = link["queue_delay_ms"]
     if not link["arrived_pkts"]:
         return f"{name}: no packet"
-    used = f"{100 * link['utilisation']:.1f} % of {rate / 1e6:g} Mbit/s used" if rate else "no limit of rate"
+    used = "no limit of rate"
+    if rate:
+        used = f"{100 * link['utilisation']:.1f} % of {of_rate(link, changes)} used"
     drops = ", ".join(f"{count} {cause}" for cause, count in link["drops_by_cause"].items() if count)
     lost = f"{link['dropped_pkts']} of {link['arrived_pkts']} packets dropped"
     waited = (
