@@ -105,6 +105,8 @@ pub struct KernelStamps {
     read: u64,
     missed: u64,
     epoch: Arc<AtomicU64>,
+    /// This process's clock less the one of the stamps, modulo 2^64.
+    ahead: u64,
     _table: OwnedFd,
 }
 
@@ -136,7 +138,8 @@ impl KernelStamps {
             return Err(io::Error::last_os_error());
         }
         let places = MmapOptions::new().len(BYTES).map_raw_read_only(&stamps)?;
-        Ok(Self { places, read: 0, missed: 0, epoch, _table: stamps })
+        let offsets = std::fs::read_to_string("/proc/self/timens_offsets").unwrap_or_default();
+        Ok(Self { places, read: 0, missed: 0, epoch, ahead: ahead(&offsets), _table: stamps })
     }
 
     fn place(&self, number: u64) -> (u64, u64) {
@@ -145,6 +148,19 @@ impl KernelStamps {
         // SAFETY: the place is inside the mapping; the kernel wrote it before the packet could be read.
         unsafe { (places.add(at).read_volatile(), places.add(at + 1).read_volatile()) }
     }
+}
+
+/// How far `CLOCK_MONOTONIC` is ahead of the machine's here, in nanoseconds modulo 2^64: in a time namespace it may be
+/// any time, and programs of the kernel are told the machine's. `offsets` is the file of that name, empty if there is
+/// none.
+fn ahead(offsets: &str) -> u64 {
+    let of = |line: &str| {
+        let mut words = line.split_whitespace();
+        let seconds: i64 = words.next().filter(|clock| *clock == "monotonic").and(words.next())?.parse().ok()?;
+        let nanoseconds: i64 = words.next()?.parse().ok()?;
+        Some(seconds.wrapping_mul(1_000_000_000).wrapping_add(nanoseconds) as u64)
+    };
+    offsets.lines().find_map(of).unwrap_or(0)
 }
 
 impl Stamps for KernelStamps {
@@ -157,7 +173,8 @@ impl Stamps for KernelStamps {
         };
         self.missed += number - self.read;
         self.read = number + 1;
-        Some(Time(self.place(number).0.saturating_sub(self.epoch.load(Ordering::Relaxed))))
+        let at = self.place(number).0.wrapping_add(self.ahead);
+        Some(Time(at.saturating_sub(self.epoch.load(Ordering::Relaxed))))
     }
 
     fn missed(&self) -> u64 {
@@ -179,7 +196,7 @@ mod tests {
         }
         let table = std::fs::File::open("/dev/null").unwrap().into();
         let epoch = Arc::new(AtomicU64::new(500));
-        KernelStamps { places: places.into(), read: first, missed: 0, epoch, _table: table }
+        KernelStamps { places: places.into(), read: first, missed: 0, epoch, ahead: 0, _table: table }
     }
 
     #[test]
@@ -192,6 +209,17 @@ mod tests {
             assert_eq!(next(400), (Some(4_000_000), 2), "one more, that of 100");
             // A packet without a stamp takes the next place with it.
             assert_eq!((next(999), next(500)), ((None, 3), (None, 4)));
+        }
+    }
+
+    #[test]
+    fn stamps_are_by_the_clock_of_this_process_whatever_time_its_namespace_has() {
+        let offsets = "monotonic           864000         5\nboottime            7         0\n";
+        assert_eq!([offsets, "", "boottime 7 0\n", "monotonic"].map(ahead), [864_000_000_000_005, 0, 0, 0]);
+        for (offsets, epoch) in [(offsets, 864_000_000_000_505), ("monotonic -1 999999900\n", 400)] {
+            let mut stamps = stamps(0, &[100, 200]);
+            (stamps.ahead, stamps.epoch) = (ahead(offsets), Arc::new(AtomicU64::new(epoch)));
+            assert_eq!([stamps.next(100), stamps.next(200)], [Some(Time(0)), Some(Time(1_000_000))]);
         }
     }
 
