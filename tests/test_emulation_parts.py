@@ -38,6 +38,7 @@ def test_what_the_emulator_cannot_be_told_is_refused() -> None:
         {"duration_s": 0.1},
         {"variables": (("net.x", "1"),)},
         {"access": "10Gbit"},
+        {"congestion": "cubic"},
     ):
         Options(("true",), **fine).check()  # type: ignore[arg-type]
     for wrong, why in (
@@ -47,6 +48,7 @@ def test_what_the_emulator_cannot_be_told_is_refused() -> None:
             ({"access": no}, f"--access-rate is '{no}'; expected a rate")
             for no in ("10", "0bit", "9Mbps", "xMbit")
         ),
+        ({"congestion": "x\udcff"}, r"--congestion is 'x\\udcff'; expected one that the kernel has"),
         ({"duration_s": 0.0}, "--duration is 0 s; expected a time above zero"),
         ({"variables": (("kernel.x", "1"),)}, "--sysctl kernel.x: only variables under net."),
     ):

@@ -73,6 +73,10 @@ class Options:
             raise SojournError(
                 f"--access-rate is {quoted(self.access)}; expected a rate above zero, as 1Gbit"
             )
+        if self.congestion is not None and not self.congestion.isascii():
+            raise SojournError(
+                f"--congestion is {quoted(self.congestion)}; expected one that the kernel has, as cubic"
+            )
         if self.duration_s is not None and self.duration_s <= 0:
             raise SojournError(f"--duration is {self.duration_s:g} s; expected a time above zero")
         for name, _ in self.variables:
