@@ -112,6 +112,11 @@ def test_words_say_what_was_and_nothing_of_what_was_not():
     bad = changed()
     bad["verdict"] = {"held": False, "reasons": ["a", "b"], "rows": []}
     assert said(bad)[-1] == "not held: a; b"
+    note = "note: the processors were 99 % busy, the emulated programs among their work"
+    for busy, held, words in ((98.6, False, [note]), (89.0, False, []), (98.6, True, [])):
+        full = changed(processors={"busy_pct": busy, "steal_pct": 0.0})
+        full["verdict"]["held"] = held
+        assert said(full)[3:-1] == words
     troubled = changed(processors={"busy_pct": 99.0, "steal_pct": 3.5}, late_wakes=2, latest_wake_us=7400.0)
     assert [line.split(":")[0] for line in said(troubled)[3:5]] == ["note", "note"]
     assert "2 times, at most 7.4 ms" in said(troubled)[4]
@@ -161,6 +166,11 @@ def test_what_a_machine_holds_is_the_last_rate_that_was_held():
     assert "busy" not in sentence([{**trial, "busy_pct": 50.0}])
     busy = sentence([{**trial, "busy_pct": 98.9}, {**lost, "busy_pct": 60.0}])
     assert "; the processors are 99 % busy, with other work: programs behind the queues wait for it" in busy
+    none = sentence([{**lost, "busy_pct": 98.9, "steal_pct": 2.5}])
+    assert none.startswith(
+        "this machine holds not even 100Mbit now: 9 packets were lost; the processors are 99 %"
+    )
+    assert none.endswith("(the hypervisor took 2.5 % of the processors' time)")
     assert "filled only 14% of it" in sentence([{**trial, "rate": "1000Mbit", "used": 0.14}])
 
 

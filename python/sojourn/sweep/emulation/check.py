@@ -77,7 +77,8 @@ def sentence(tried: Sequence[Mapping[str, Any]]) -> str:
     """Return what the trials come to."""
     held = [trial for trial in tried if trial["held"]]
     if not held:
-        return f"this machine holds not even {tried[0]['rate']} now: {'; '.join(tried[0]['reasons'])}"
+        text = f"this machine holds not even {tried[0]['rate']} now: {'; '.join(tried[0]['reasons'])}"
+        return text + _meanwhile(tried[0], tried[0])
     best = held[-1]
     text = (
         f"this machine holds {best['rate']} one way now: 99 % of the packets left at most "
@@ -87,7 +88,13 @@ def sentence(tried: Sequence[Mapping[str, Any]]) -> str:
         text += f", but the transfer filled only {best['used']:.0%} of it, so that more is not known"
     if len(held) < len(tried):
         text += f"; not {tried[-1]['rate']}: {'; '.join(tried[-1]['reasons'])}"
-    if (busy := tried[0].get("busy_pct", 0.0)) > BUSY_PCT:
+    return text + _meanwhile(tried[0], best)
+
+
+def _meanwhile(first: Mapping[str, Any], best: Mapping[str, Any]) -> str:
+    """Say what else the processors did; the first trial has hardly any work of its own."""
+    text = ""
+    if (busy := first.get("busy_pct", 0.0)) > BUSY_PCT:
         text += (
             f"; the processors are {busy:.0f} % busy, with other work: programs behind the queues wait for "
             "it, which no lateness of packets shows"

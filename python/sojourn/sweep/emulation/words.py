@@ -3,6 +3,9 @@
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
+_BUSY_PCT = 90.0
+"""Processors that are busier than this may be why something was not held."""
+
 
 def said(came: Mapping[str, Any], changing: Collection[str] = ()) -> list[str]:
     """Return what a run came to: a line for each link, how good the emulator was, and the verdict.
@@ -13,6 +16,9 @@ def said(came: Mapping[str, Any], changing: Collection[str] = ()) -> list[str]:
     lines = [_link(name, link, name in changing) for name, link in came["links"].items()]
     lines.append("late: " + "; ".join(_late(way, late) for way, late in came["lateness_us"].items()))
     lines += notes(engine)
+    busy = engine["processors"].get("busy_pct", 0.0)
+    if busy >= _BUSY_PCT and not came["verdict"]["held"]:
+        lines.append(f"note: the processors were {busy:.0f} % busy, the emulated programs among their work")
     lines.append(verdict(came))
     return lines
 
