@@ -147,7 +147,8 @@ impl Connection {
         self.ways[by].heard = heard;
         self.told[1 - by] = None;
         // What passed before this segment, not with it. From here to the end and back is no silence of that end.
-        let quiet = before.is_idle() && now.saturating_sub(before.acked_at) > QUIET_NS.saturating_add(answers_in);
+        let silent = if before.is_idle() { now.saturating_sub(before.acked_at).saturating_sub(answers_in) } else { 0 };
+        let quiet = silent > QUIET_NS;
         let goes_on = self.turns.last().is_some_and(|turn| turn.by == (by == 1)) && !quiet;
         if (goes_on || !more)
             && let Some(turn) = self.turns.iter_mut().rev().find(|turn| turn.by == (by == 1))
@@ -155,7 +156,8 @@ impl Connection {
             turn.bytes += new;
             self.missed[by] = None;
             let way = &mut self.ways[by];
-            if goes_on && new == u64::from(way.last) && way.last == before.last {
+            // At once: it had not heard that all had come.
+            if goes_on && silent <= 0 && new == u64::from(way.last) && way.last == before.last {
                 way.cut = way.cut.max(way.last);
             }
             return false;

@@ -1,7 +1,7 @@
 //! From frames to a workload. Memory is bounded: so many connections, so many turns and datagrams.
 
 use super::connection::{Connection, LOST, NEAR_NS};
-use super::first_flight::{InitialWindows, one_segment};
+use super::first_flight::{InitialWindows, full_segment, one_segment};
 use super::header::extra;
 use super::turns::{Recorded, Turn, Workload};
 use super::waits::{Host as Waited, Waits};
@@ -236,7 +236,7 @@ impl Extractor {
                 let own = &connection.ways[1 - way];
                 let [longest, cut] = cuts.entry((host.0, peer.0)).or_default();
                 *longest = (*longest).max(one_segment(own.longest, connection.ways[way].mss));
-                *cut = (*cut).max(one_segment(own.cut, connection.ways[way].mss));
+                *cut = (*cut).max(full_segment(own.cut, connection.ways[way].mss));
             }
         }
         let round = |host: Address, peer: Address| Some(self.waits.of(host).round(quickest.get(&(host, peer))?));

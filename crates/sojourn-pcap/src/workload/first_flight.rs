@@ -23,10 +23,19 @@ const MOST: i64 = 100;
 const UNSAID: u16 = 536;
 /// What timestamps take of each segment.
 const STAMPS: u32 = 12;
+/// Segments that every host takes are as long, bytes.
+const LEAST_MSS: u16 = 536;
 
 /// The size of one segment: a host's own capture has several in one frame. `mss` is what the other end offered.
 pub(super) fn one_segment(frame: u32, mss: Option<u16>) -> u32 {
     mss.map_or(frame, |mss| frame.min(u32::from(mss).saturating_sub(STAMPS)))
+}
+
+/// [`one_segment`], if it is so long that it may be full: every host takes segments of 536 bytes (RFC 9293 §3.7.1),
+/// so that shorter ones are what somebody wrote.
+pub(super) fn full_segment(frame: u32, mss: Option<u16>) -> u32 {
+    let least = u32::from(mss.map_or(LEAST_MSS, |mss| mss.min(LEAST_MSS))).saturating_sub(STAMPS);
+    if frame < least { 0 } else { one_segment(frame, mss) }
 }
 
 /// The first flight of one end.

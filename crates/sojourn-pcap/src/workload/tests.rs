@@ -268,6 +268,22 @@ fn who_had_more_to_send_when_the_capture_ended_goes_on() {
 }
 
 #[test]
+fn who_sends_short_pieces_or_has_heard_of_the_last_had_no_more_to_send() {
+    let ends = |second: i64, piece: u16| {
+        let beats = [(0, true, SYN, 9, 0, 0), (40, false, SYN | ACK, 999, 10, 0), (40, true, ACK, 10, 1000, 0)];
+        let (next, all) = (10 + u32::from(piece), 10 + 2 * u32::from(piece));
+        let own = [(100, true, ACK, 10, 1000, piece), (second, true, ACK, next, 1000, piece)];
+        let mut lines: Vec<Line> = [&beats[..], &own, &[(140, false, ACK, 1000, next, 0)]].concat();
+        lines.push((240, false, ACK, 1000, all, 0));
+        lines.sort_unstable_by_key(|line| line.0);
+        taken(&frames(&lines)).connections[0].goes_on[0]
+    };
+    for (second, piece, more) in [(130, 1000, true), (130, 524, true), (130, 523, false), (200, 1000, false)] {
+        assert_eq!(ends(second, piece), more, "{second} {piece}");
+    }
+}
+
+#[test]
 fn ends_that_send_at_once_are_concurrent() {
     let lines = [
         (0, true, SYN, 9, 0, 0),
