@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from conftest import Command
 from sojourn import _core
 from sojourn.capture import CaptureError, measure
 from test_fingerprints_captures import Frames, made, taken
@@ -128,3 +129,18 @@ def test_each_kind_of_link_has_a_filter_of_its_own(tmp_path: Path) -> None:
     assert measured({1: ALL, 101: ALL}) == (0, [101, 1])
     assert measured({1: NONE, 101: ALL}) == (40, [101, 1])
     assert measured({1: ALL, 101: NONE}) == (20, [101, 1])
+
+
+@pytest.mark.parametrize("words", [(), ("--json",), ("--flows",)])
+def test_why_nothing_is_told_without_timestamps_is_said(sojourn: Command, words: tuple[str, ...]) -> None:
+    flows = (
+        '[[flows]]\nsource = { kind = "bulk" }\ntransport = "cubic"\ndirection = "down"\ntimestamps = false\n'
+    )
+    (sojourn.cwd / "s.toml").write_text(
+        f'name = "s"\nduration = "3s"\n[path]\nrtt = "20ms"\ndown = {{ rate = "4Mbit" }}\n'
+        f'up = {{ rate = "1Mbit" }}\nqueue = {{ kind = "fifo", limit = "20pkt" }}\n{flows}'
+    )
+    sojourn("export", "s.toml", "c.pcapng")
+    # Round trips by sequence numbers are in its object; they are no delays.
+    done = sojourn("measure", "c.pcapng", *words, code=1)
+    assert "no delay of its" in done.stderr and " no timestamps" in done.stderr

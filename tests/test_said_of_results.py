@@ -107,6 +107,9 @@ def test_what_captures_missed_is_said_where_they_did() -> None:
     assert said[2].startswith("3 packets were acknowledged though they were not captured behind the queue: ")
     assert said[3] == "4 packets came while the capture behind the queue did not run; they are left out"
     assert sentences({**none, "outside_pkts": 4}) == said[3:]
+    assert sentences({**none, "outside_front_pkts": 5}) == [
+        "5 packets were captured behind the queue while the capture in front did not run; they are left out"
+    ]
     one = {"missed_in_front_pkts": 1, "missed_behind_pkts": 1, "outside_pkts": 1}
     assert [sentence[:13] for sentence in sentences({**none, **one})] == [
         "1 packet was ",

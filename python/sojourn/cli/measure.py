@@ -201,7 +201,8 @@ def _not_measured(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _measured(host: Mapping[str, Any]) -> bool:
-    return bool(host["samples"] or isinstance(host["to_remote"], Mapping) or host["rtt_ms"])
+    shown = host["protocol"] == "quic" and host["rtt_ms"]
+    return bool(host["samples"] or isinstance(host["to_remote"], Mapping) or shown)
 
 
 def _rows(hosts: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:

@@ -96,6 +96,11 @@ def sentences(capture: Mapping[str, Any]) -> list[str]:
             f"{_were(count)} captured behind the queue but not in front of it: the capture in "
             "front has dropped them, and perhaps others that the queue dropped too"
         )
+    if count := capture.get("outside_front_pkts"):
+        said.append(
+            f"{_were(count)} captured behind the queue while the capture in front did not run; "
+            f"{'they are' if count > 1 else 'it is'} left out"
+        )
     if count := capture["missed_behind_pkts"]:
         them, dropped = ("they were", "them; they are") if count > 1 else ("it was", "it; it is")
         said.append(

@@ -41,8 +41,11 @@ pub fn summary(meter: &Meter, min_samples: u64) -> Value {
             *text = with_rows(&object(host, *protocol, stats, min_samples), &stats.series);
         },
     );
-    let told = |stats: &Stats| stats.from.samples + stats.to.samples + stats.rtt.count() > 0;
-    let not_measured: Vec<usize> = (0..shown.len()).filter(|&at| !told(shown[at].2)).collect();
+    // Round trips stand for delays where a protocol shows nothing else.
+    let told = |protocol: Protocol, stats: &Stats| {
+        stats.from.samples + stats.to.samples > 0 || (protocol == Protocol::Quic && stats.rtt.count() > 0)
+    };
+    let not_measured: Vec<usize> = (0..shown.len()).filter(|&at| !told(shown[at].1, shown[at].2)).collect();
     let hosts: Vec<Value> = shown.into_iter().map(|(.., text)| text.into()).collect();
     let skipped = counts(Skip::ALL.iter().map(|skip| (skip.name(), meter.skipped[*skip as usize])));
     let discarded = counts(Discard::ALL.iter().map(|why| (why.name(), meter.state.discarded[*why as usize])));

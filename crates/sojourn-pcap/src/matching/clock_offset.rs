@@ -30,6 +30,8 @@ pub(super) struct Survey {
     pub(super) offset_ns: i64,
     /// Longest time between the two captures in the sample.
     pub(super) longest_ns: i64,
+    /// Capture time of the first and last frame in front of the queue.
+    pub(super) ingress_span: (i64, i64),
     /// Capture time of the first and last frame behind the queue.
     pub(super) egress_span: (i64, i64),
     /// True for hosts in front of the queue, false for those behind it.
@@ -94,6 +96,7 @@ pub(super) fn survey<M>(
         prefix,
         offset_ns: 0,
         longest_ns: 0,
+        ingress_span: (0, 0),
         egress_span: (0, 0),
         in_front: sides(&pairs),
         steps: Default::default(),
@@ -103,7 +106,7 @@ pub(super) fn survey<M>(
         (sketches, pairs) = look(&found.steps)?;
         found.in_front = sides(&pairs);
     }
-    found.egress_span = sketches[1].span;
+    (found.ingress_span, found.egress_span) = (sketches[0].span, sketches[1].span);
     // The times of packets that look the same need not be those of one packet.
     let alone = |(sample, other): &&(Sample, Sample)| sample.alone && other.alone;
     if let Some(misfit) = judge(&found, sketches.each_ref(), &pairs) {

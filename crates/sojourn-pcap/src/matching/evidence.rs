@@ -170,7 +170,16 @@ mod tests {
 
     fn survey() -> Survey {
         let in_front = [(FRONT, true), (BEHIND, false)].into();
-        Survey { prefix: 0, offset_ns: 0, longest_ns: 0, egress_span: (0, 0), in_front, steps: Default::default() }
+        let (ingress_span, egress_span) = Default::default();
+        Survey {
+            prefix: 0,
+            offset_ns: 0,
+            longest_ns: 0,
+            ingress_span,
+            egress_span,
+            in_front,
+            steps: Default::default(),
+        }
     }
 
     /// What both captures have forward between the first and the last packet that they share.

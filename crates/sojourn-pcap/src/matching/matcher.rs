@@ -67,6 +67,7 @@ pub(super) struct Matcher {
     wait: i64,
     longest: i64,
     egress_span: (i64, i64),
+    ingress_span: (i64, i64),
     /// Time of the first packet in front, from which the log counts.
     pub(super) start: Option<i64>,
     rows: VecDeque<Row>,
@@ -96,6 +97,8 @@ pub(super) struct Counts {
     pub(super) unseen_behind: u64,
     /// Captured behind the queue only.
     pub(super) unseen_in_front: u64,
+    /// Of them those that left while the capture in front did not run.
+    pub(super) outside_front: u64,
     /// Came before the capture behind the queue began, or too late to leave before it ended.
     pub(super) outside: u64,
     pub(super) longest_wait: i64,
@@ -109,6 +112,7 @@ impl Matcher {
             wait: survey.longest_ns.saturating_mul(4).saturating_add(2_000_000_000).min(LONGEST_WAIT_NS),
             longest: survey.longest_ns,
             egress_span: (span.0.saturating_sub(survey.offset_ns), span.1.saturating_sub(survey.offset_ns)),
+            ingress_span: survey.ingress_span,
             least_full: usize::MAX,
             ..Self::default()
         }
@@ -163,7 +167,13 @@ impl Matcher {
                 flow.left(seen);
             }
             None => {
-                self.counts.unseen_in_front += 1;
+                // What waited when the capture in front began leaves before all that it has.
+                let (begin, end) = self.ingress_span;
+                let waited = self.next_to_leave == 0 && at < begin.saturating_add(self.longest);
+                let outside = at < begin || at > end || waited;
+                let counts = &mut self.counts;
+                let count = if outside { &mut counts.outside_front } else { &mut counts.unseen_in_front };
+                *count += 1;
                 if let Some(flow) = self.numbers.get(&seen.tuple) {
                     self.flows[*flow as usize].left(seen);
                 }

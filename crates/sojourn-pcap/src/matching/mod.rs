@@ -102,6 +102,9 @@ pub struct CaptureNotes {
     pub longest_wait_ns: i64,
     /// Packets that were captured behind the queue only: the capture in front of it has missed them.
     pub missed_in_front_pkts: u64,
+    /// Packets that were captured behind the queue while the capture in front of it did not run. Not counted at all.
+    #[serde(skip_serializing_if = "is_none")]
+    pub outside_front_pkts: u64,
     /// Packets that were acknowledged although they were not captured behind the queue: that capture has missed them.
     /// Not counted as lost.
     pub missed_behind_pkts: u64,
@@ -265,12 +268,18 @@ fn summary(matcher: &Matcher, found: &Survey, other_frames: u64, damage: Vec<Str
             compared_bytes: (found.prefix < usize::MAX).then_some(found.prefix),
             longest_wait_ns: counts.longest_wait,
             missed_in_front_pkts: counts.unseen_in_front,
+            outside_front_pkts: counts.outside_front,
             missed_behind_pkts: counts.unseen_behind,
             outside_pkts: counts.outside,
             other_frames,
             damage,
         },
     }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "as serde asks")]
+fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 fn ratio(part: u64, whole: u64) -> f64 {
