@@ -57,7 +57,7 @@ class Workload:
     notes: list[str]
     """What the user should know about it, in sentences."""
     sides_by_ttl: bool
-    """Hop limits tell the clients' side from the servers'."""
+    """Hop limits or times of answers tell the clients' side from the servers'."""
     near_are_clients: bool
     """The captures were taken beside the clients."""
     busy: dict[str, np.ndarray]

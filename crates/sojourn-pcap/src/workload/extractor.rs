@@ -48,9 +48,11 @@ struct Entry {
 /// Votes on where a host stands.
 #[derive(Clone, Copy, Debug, Default)]
 struct Stand {
-    /// Packets that it sent beside the capture, and elsewhere.
-    near: u64,
-    far: u64,
+    /// Packets that it sent beside the capture, and elsewhere, by hop limits and by the time that it takes to answer.
+    near: [u64; 2],
+    far: [u64; 2],
+    /// Its quickest answer, ns.
+    answered: Option<i64>,
     /// Connections that it opened less those that it accepted.
     opened: i64,
     /// Connections in which it has the well-known port less those in which its peer has.
@@ -67,8 +69,8 @@ pub struct Extractor {
     turns: usize,
     span: Option<(i64, i64)>,
     /// In each [`BIN_NS`]: bytes of frames that hosts near the capture sent, and hosts far from it; bytes of the near
-    /// hosts' that the far ones acknowledged.
-    busy: BTreeMap<i64, [u64; 3]>,
+    /// hosts' that the far ones acknowledged; by hop limits, and by times of answers.
+    busy: BTreeMap<i64, [[u64; 3]; 2]>,
     waits: Waits,
     workload: Workload,
 }
@@ -102,13 +104,9 @@ impl Extractor {
             self.workload.beyond_bound += 1;
             return;
         };
-        self.stand(&packet);
-        let near = matches!(packet.ttl, 64 | 128 | 255);
         let bin = now.div_euclid(BIN_NS);
         let room = self.busy.len() < MOST_BINS || self.busy.contains_key(&bin);
-        let mut busy = [0; 3];
-        // What link layers add is a part of it: at most a few bytes a packet.
-        busy[usize::from(!near)] = u64::from(frame.wire_len);
+        let (mut acknowledged, mut answered) = (0, None);
         let more = self.turns < self.options.most_turns;
         let entry = &mut self.entries[place as usize];
         let by = usize::from(entry.opener != source);
@@ -117,9 +115,8 @@ impl Extractor {
                 let (before, acked) = (connection.turns.len(), connection.ways[1 - by].acked);
                 connection.segment(by, &segment, extra(frame), now, more);
                 self.turns += connection.turns.len() - before;
-                if !near {
-                    busy[2] = (connection.ways[1 - by].acked - acked).max(0) as u64;
-                }
+                acknowledged = (connection.ways[1 - by].acked - acked).max(0) as u64;
+                answered = connection.ways[1 - by].answered_in();
             }
             (Kept::Udp { last_ns, datagrams, .. }, Transport::Udp { length, .. }) if more => {
                 let wait_ns = now.saturating_sub(*last_ns).max(0) as u64;
@@ -129,8 +126,13 @@ impl Extractor {
             }
             _ => self.workload.beyond_bound += 1,
         }
+        let near = self.stand(&packet, answered);
         if room {
-            self.busy.entry(bin).or_default().iter_mut().zip(busy).for_each(|(sum, more)| *sum += more);
+            // What link layers add is a part of it: at most a few bytes a packet.
+            for (sums, near) in self.busy.entry(bin).or_default().iter_mut().zip(near) {
+                sums[usize::from(!near)] += u64::from(frame.wire_len);
+                sums[2] += if near { 0 } else { acknowledged };
+            }
         }
     }
 
@@ -178,13 +180,17 @@ impl Extractor {
         Some(place)
     }
 
-    /// A host beside the capture sends with the hop limit that systems begin with.
-    fn stand(&mut self, packet: &Packet<'_>) {
-        if let Some(stand) = self.hosts.get_mut(&packet.source) {
-            let near = matches!(packet.ttl, 64 | 128 | 255);
-            stand.near += u64::from(near);
-            stand.far += u64::from(!near);
+    /// Whether the sender is beside the capture: such hosts send with the hop limit that systems begin with, and answer
+    /// at once. `answered`: its quickest answer in this connection.
+    fn stand(&mut self, packet: &Packet<'_>, answered: Option<i64>) -> [bool; 2] {
+        let Some(stand) = self.hosts.get_mut(&packet.source) else { return [true; 2] };
+        stand.answered = stand.answered.min(answered).or(stand.answered).or(answered);
+        let near = [matches!(packet.ttl, 64 | 128 | 255), stand.answered.is_none_or(|after| after < NEAR_NS)];
+        for (how, near) in near.into_iter().enumerate() {
+            stand.near[how] += u64::from(near);
+            stand.far[how] += u64::from(!near);
         }
+        near
     }
 
     /// The workload of all frames so far. `clients` says of a host whether it is a client, if that is known.
@@ -194,15 +200,25 @@ impl Extractor {
         let (first, last) = self.span.unwrap_or((0, 0));
         // A host that was not seen to send stands opposite its peer.
         let stand = |host: Address| self.hosts.get(&host).copied().unwrap_or_default();
-        let near = |host: Address| Some(stand(host)).filter(|s| s.near + s.far > 0).map(|s| s.near > s.far);
-        let opener_is_near = |entry: &Entry| match (near(entry.opener.0), near(entry.acceptor.0)) {
-            (Some(opener), Some(acceptor)) if opener == acceptor => None,
-            (Some(opener), _) => Some(opener),
-            (None, acceptor) => acceptor.map(|near| !near),
+        let near_by = |how: usize, host: Address| {
+            Some(stand(host)).filter(|s| s.near[how] + s.far[how] > 0).map(|s| s.near[how] > s.far[how])
         };
-        // Hop limits tell the sides apart if they do so for nearly every flow.
-        let parted = self.entries.iter().filter(|entry| opener_is_near(entry).is_some()).count();
-        let by_ttl = parted > 0 && parted * 10 >= self.entries.len() * 9;
+        let opener_is_near_by =
+            |how: usize, entry: &Entry| match (near_by(how, entry.opener.0), near_by(how, entry.acceptor.0)) {
+                (Some(opener), Some(acceptor)) if opener == acceptor => None,
+                (Some(opener), _) => Some(opener),
+                (None, acceptor) => acceptor.map(|near| !near),
+            };
+        // Hop limits tell the sides apart if they do so for nearly every flow, or else, where no router is between the
+        // hosts, times of answers.
+        let tells = |how: &usize| {
+            let parted = self.entries.iter().filter(|entry| opener_is_near_by(*how, entry).is_some()).count();
+            parted > 0 && parted * 10 >= self.entries.len() * 9
+        };
+        let told = [0, 1].into_iter().find(tells);
+        let (sides_by_ttl, how) = (told.is_some(), told.unwrap_or(0));
+        let near = |host: Address| near_by(how, host);
+        let opener_is_near = |entry: &Entry| opener_is_near_by(how, entry);
         // Clients: who has no well-known port, else who opens.
         let votes = |wanted: bool| {
             let of = self.hosts.iter().filter(|(host, _)| near(**host).unwrap_or(false) == wanted);
@@ -212,7 +228,7 @@ impl Extractor {
         let client_opens = |entry: &Entry| match (clients(entry.opener.0), clients(entry.acceptor.0)) {
             (Some(opener), _) => opener,
             (None, Some(acceptor)) => !acceptor,
-            _ => match opener_is_near(entry).filter(|_| by_ttl) {
+            _ => match opener_is_near(entry).filter(|_| sides_by_ttl) {
                 Some(near) => near == near_are_clients,
                 None => {
                     let vote = |host: Address| (-stand(host).serves, stand(host).opened);
@@ -274,12 +290,13 @@ impl Extractor {
         let length_ns = since(last);
         // Towards the clients, and from them.
         let of_clients = usize::from(!near_are_clients);
-        let busy = self.busy.iter().map(|(bin, [near, far, acknowledged])| {
+        let busy = self.busy.iter().map(|(bin, sums)| {
+            let [near, far, acknowledged] = &sums[how];
             let [down, up] = if of_clients == 0 { [far, near] } else { [near, far] };
             (bin - first.div_euclid(BIN_NS), [*down, *up, *acknowledged])
         });
         let busy = busy.map(|(bin, bytes)| (bin.max(0) as u64, bytes)).collect();
-        Workload { connections, length_ns, sides_by_ttl: by_ttl, near_are_clients, busy, ..self.workload }
+        Workload { connections, length_ns, sides_by_ttl, near_are_clients, busy, ..self.workload }
     }
 }
 

@@ -72,6 +72,20 @@ fn a_page_is_its_turns() {
 }
 
 #[test]
+fn where_no_router_lowers_hop_limits_the_time_to_an_answer_tells_the_sides() {
+    let mut same = frames(PAGE);
+    let routed = taken(&same);
+    same.iter_mut().for_each(|(_, data, _)| data[14 + 8] = 64);
+    let found = taken(&same);
+    assert!(found.sides_by_ttl && found.near_are_clients);
+    assert_eq!(found.busy, routed.busy);
+    // Half way between two hosts neither answers at once.
+    same.iter_mut().filter(|(_, data, _)| data[29] == 2).for_each(|(at, ..)| *at -= 20 * MS);
+    same.sort_by_key(|frame| frame.0);
+    assert!(!taken(&same).sides_by_ttl);
+}
+
+#[test]
 fn what_a_queue_took_of_the_handshake_is_no_thinking() {
     // The same two ends again, behind a queue of 20 ms; the answer is thought about for 10 ms.
     let mut lines = PAGE.to_vec();

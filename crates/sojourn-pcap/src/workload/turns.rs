@@ -70,9 +70,9 @@ pub struct Workload {
     pub other_frames: u64,
     /// Packets of connections beyond the bound on memory.
     pub beyond_bound: u64,
-    /// Hosts of both sides were told apart by hop limits, rather than by who opens.
+    /// Hosts of both sides were told apart by hop limits or times of answers, rather than by who opens.
     pub sides_by_ttl: bool,
-    /// The capture was taken beside the clients; of use only if hop limits tell the sides apart.
+    /// The capture was taken beside the clients; of use only if the sides were told apart.
     pub near_are_clients: bool,
     /// Bytes of frames towards the clients, and from them, and bytes of payload sent away from the capture whose
     /// acknowledgement came, in bins of 100 ms that are not empty.
