@@ -59,8 +59,8 @@ def study_of(found: Workload, captures: Sequence[Path], output: Path, study: Pat
     """
     if not found.sides_by_ttl:
         raise SojournError(
-            "hop limits do not tell which packets crossed the link, nor do times of answers, so no study can be "
-            "made of it; expected captures beside a host, or leave out --study"
+            "hop limits do not tell which packets crossed the link, nor do times of answers, so no study can "
+            "be made of it; expected captures beside a host, or leave out --study"
         )
     written = Written()
     near = "down" if found.near_are_clients else "up"
