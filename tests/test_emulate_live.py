@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import io
+import os
+import time
 
 import polars as pl
 from rich.console import Console
@@ -45,6 +47,30 @@ def test_a_look_is_a_row_for_each_queue():
     up = next(line for line in text.splitlines() if line.startswith("up"))
     assert up.split() == ["up", "0.00", "▁", "0", "▁", "–", "–", "none"]
     assert sparkline([]) == "" and sparkline([0.0, 5.0, 10.0]) == "▁▅█"
+
+
+def test_what_a_command_writes_is_shown_as_it_is_and_does_not_wait_for_each_line():
+    wide = "x" * 200
+    for written, shown in (
+        (b"a\xffb\n[bold]c[/bold]\r\nd\re", "a\ufffdb\n[bold]c[/bold]\nd\ne\n"),
+        ("é".encode() * 100_000 + b"\n", "é" * 100_000 + "\n"),
+        (f"{wide}\n".encode(), f"{wide}\n"),
+        (b"y\n" * 100_000, "y\n" * 100_000),
+        (bytes(3_000_000).replace(b"\0", b"z"), "z" * 3_000_000),
+    ):
+        text = io.StringIO()
+        begun = time.process_time()
+        with View(Console(file=text, width=80)) as view:
+            pipe = view.pipe()
+            with os.fdopen(os.dup(pipe), "wb") as command:
+                command.write(written)
+        seen = text.getvalue()
+        if len(written) > 1 << 16 and written.count(b"\n") < 2:
+            # A line without an end is given some.
+            assert 1 < seen.count("\n") < 50
+            seen, shown = seen.replace("\n", ""), shown.replace("\n", "")
+        assert seen == shown, seen[:99]
+        assert time.process_time() - begun < 3.0
 
 
 def test_metrics_are_in_seconds_and_sum_over_count_is_the_mean():

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import threading
+from codecs import getincrementaldecoder
 from collections import deque
 from collections.abc import Mapping
+from io import IncrementalNewlineDecoder
 from typing import Any
 
 from rich.console import Console
@@ -15,6 +17,8 @@ from rich.text import Text
 
 _BARS = "▁▂▃▄▅▆▇█"
 _LOOKS = 32
+_TOGETHER = 1 << 16
+"""Bytes that are shown at once: the view is drawn anew each time, and the command waits for it."""
 
 
 def sparkline(values: Mapping[int, float] | list[float], most: float = 0.0) -> str:
@@ -52,14 +56,25 @@ class View:
         read, write = os.pipe()
 
         def show() -> None:
-            with os.fdopen(read, errors="replace") as lines:
-                for line in lines:
-                    self.console.print(Text(line.rstrip("\n")))
+            text = IncrementalNewlineDecoder(getincrementaldecoder("utf-8")("replace"), translate=True)
+            begun = ""
+            while more := os.read(read, _TOGETHER):
+                lines, ends, begun = (begun + text.decode(more)).rpartition("\n")
+                if ends or len(begun) > _TOGETHER:
+                    self._print(lines if ends else begun)
+                    begun = begun if ends else ""
+            if begun := begun + text.decode(b"", final=True):
+                self._print(begun)
+            os.close(read)
 
         self._pipes.append(write)
         self._readers.append(threading.Thread(target=show, daemon=True))
         self._readers[-1].start()
         return write
+
+    def _print(self, text: str) -> None:
+        """Show text as it is: its lines are the terminal's to fold, and the command waits meanwhile."""
+        self.console.print(Text(text), no_wrap=True, overflow="ignore", crop=False)
 
     def __call__(self, look: Mapping[str, Any]) -> None:
         """Show a look."""
