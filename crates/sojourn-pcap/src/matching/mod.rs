@@ -212,8 +212,9 @@ fn told(misfit: Misfit, first: &str, second: &str) -> String {
              behind it, without address translation between them"
         ),
         Misfit::Strangers { unseen, of } => format!(
-            "{both} do not belong together: {unseen} of {of} packets in the second were never seen in the first; expected \
-             captures of the same packets and the same time, in front of a queue and behind it"
+            "{both} do not belong together: {unseen} of {of} packets in the second were never seen in the first (hosts with \
+             TSO or GRO see others than the line); expected captures of the same packets and the same time, in front of \
+             a queue and behind it"
         ),
         Misfit::AgainstTheFlow => format!("{both} are swapped: every packet goes from the second to the first; {turn}"),
         Misfit::OtherDirection { lost, of } => format!(
