@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 from sojourn.errors import SojournError
 from sojourn.report import write_report
-from sojourn.report.measured import read, table
+from sojourn.report.files import Files
+from sojourn.report.measured import beside, read, table
+from sojourn.results import open_results
+from test_figures import LIMIT, result, write_results
 
 DATA = Path(__file__).parent / "data" / "iperf3"
 
@@ -66,6 +69,20 @@ def test_a_stream_of_events_is_the_same_run(tmp_path):
     (tmp_path / "tcp.json").write_text("\n".join(lines))
     one, other = read(DATA / "tcp.json"), read(tmp_path / "tcp.json")
     assert other.mean("up") == one.mean("up") and list(other.rtt_ms.values) == list(one.rtt_ms.values)
+
+
+def test_what_real_programs_did_is_not_called_simulated_without_a_word(tmp_path):
+    def notes(folder, **engine):
+        ran = result({LIMIT: "8pkt"})
+        ran["engine"] |= engine
+        write_results(folder, [ran], [], measured="m.csv")
+        (folder / "m.csv").write_text("value,measured,how\nlinks.down.loss,0.1,seen\n")
+        [part] = beside(open_results(folder), [], Files(folder))
+        return part.notes
+
+    assert notes(tmp_path / "a") == ["seen"]
+    real = notes(tmp_path / "b", clock="wall", verdict={"held": True})
+    assert real[0] == "seen" and real[1].endswith("run between real programs, on the testbed.")
 
 
 def test_flent_data_reads_as_the_run_it_is_of(sojourn, tmp_path):

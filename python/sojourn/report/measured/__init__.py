@@ -1,7 +1,7 @@
 """Measured and simulated, side by side: the table that a study names, and files of tools that measure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from sojourn.errors import SojournError
@@ -16,6 +16,7 @@ from sojourn.report.measured.table import Measured
 from sojourn.report.measured.table import read as read_table
 from sojourn.report.sections import Table
 from sojourn.results import Results
+from sojourn.results.beds import is_real
 
 __all__ = ["Beside", "Measurement", "beside", "read"]
 
@@ -24,6 +25,8 @@ _MOST_COLUMNS = 8
 
 _FAR = 1.5
 """Measured and simulated means that differ by more than this factor are of different paths or loads."""
+
+_REAL = "“Simulated” stands here for what was run between real programs, on the testbed."
 
 Rows = list[tuple[str, str, list[str]]]
 
@@ -49,7 +52,10 @@ def beside(found: Results, measurements: Sequence[Measurement], files: Files) ->
         return []
     cells = cells_of(found)
     parts = [_of_table(name, found, cells)] if name else []
-    return parts + [_of_file(each, place, cells, files) for place, each in enumerate(measurements, 1)]
+    parts += [_of_file(each, place, cells, files) for place, each in enumerate(measurements, 1)]
+    if any(map(is_real, found)):
+        return [replace(part, notes=[*part.notes, _REAL]) for part in parts]
+    return parts
 
 
 def _of_table(name: str, found: Results, cells: Sequence[Cell]) -> Beside:
