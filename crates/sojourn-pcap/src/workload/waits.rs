@@ -107,10 +107,10 @@ impl Waits {
         queue::settle(from, false);
         queue::settle(to, true);
         let calm = [queue::calm(from), queue::calm(to)];
-        let both = from.iter().zip(to.iter());
+        let both = from.iter_mut().zip(to.iter_mut());
         let settled = both.zip(&hosts_of).map(|((from, to), host)| {
             let flows = self.flows.remove(host).unwrap_or_default();
-            (*host, queue::round([from, to], &flows, calm), [from.told(), to.told()])
+            (*host, queue::round([&*from, &*to], &flows, calm), [from.take_told(), to.take_told()])
         });
         for (host, round, told) in settled.collect::<Vec<_>>() {
             let least = self.rounds.entry(host).or_insert(i64::MAX);
