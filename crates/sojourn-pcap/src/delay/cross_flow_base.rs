@@ -31,6 +31,8 @@ const APART: f64 = 150e6;
 const MOST: usize = 512;
 /// Comparisons without which a base is not taken over.
 const FEWEST: usize = 3;
+/// Packets of which a flow has as many if it tells that the bases of all others are too high.
+const MANY: u64 = 30;
 /// Differences below this, ns, and a tick are what packets of one queue differ by anyhow.
 const TOLERANCE: f64 = 1e6;
 /// Bases that are known no better than this, ns, and than this share of the delays that they decide, are not known.
@@ -73,8 +75,11 @@ pub(crate) fn finalize(log: &Log, tracks: &mut [Track], hosts: &Hosts, threads: 
         }
         let bounds = compare(log, tracks, &of_host, [&known, &open], &raise, threads);
         for (i, bounds) in bounds.iter().enumerate().filter(|(_, bounds)| bounds.len() >= FEWEST) {
-            let found = difference(bounds, &tracks[i], relative[tracks[i].host[0] as usize]);
-            let Some((by, error)) = found.filter(|(_, error)| *error <= most) else { continue };
+            let relative = relative[tracks[i].host[0] as usize];
+            let found = difference(bounds, &tracks[i], relative);
+            let told =
+                |&(by, error): &(f64, f64)| error <= most && (by >= 0.0 || relative || tracks[i].entries >= MANY);
+            let Some((by, error)) = found.filter(told) else { continue };
             (raise[i], tracks[i].base_error) = (by, error);
             (known[i], taken[i]) = (true, true);
         }
@@ -337,6 +342,7 @@ mod tests {
     use super::*;
     use crate::decode::Address;
     use crate::delay::flow::Key;
+    use crate::delay::log::Entry;
     use crate::delay::track::TrackRef;
 
     fn track(gap: f64) -> Track {
@@ -421,6 +427,26 @@ mod tests {
         let mut raise = [0.0, -0.9e6, -5.3e6];
         settle(&mut tracks, &[0, 1, 2], (&[true; 3], &[false, true, true]), &mut raise, true);
         assert_eq!(raise, [0.9e6, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn a_few_packets_do_not_tell_that_all_others_bases_are_too_high() {
+        for (entries, lowered) in [(MANY - 1, 0.0), (MANY, 6e6)] {
+            // Packets of the second flow come between those of the first, and seem to have waited 6 ms longer.
+            let (mut log, mut tracks) = (Log::default(), vec![track(0.0), track(14e6)]);
+            let mut hosts = Hosts::new(Vec::new());
+            tracks[0].key.address.into_iter().for_each(|address| _ = hosts.of(address));
+            (tracks[0].base, tracks[0].by_round_trip) = (20e6, true);
+            (tracks[1].base, tracks[1].entries) = (20e6, entries);
+            for i in 0..1000i64 {
+                log.push(0, Entry::new(1, i * 1_000_000 + 20_000_000, i, 0, None));
+                if i % 10 == 5 && i / 10 < entries as i64 {
+                    log.push(1, Entry::new(1, i * 1_000_000 + 20_500_000, i - 6, 0, None));
+                }
+            }
+            finalize(&log, &mut tracks, &hosts, 1);
+            assert!((tracks[0].cross_flow_base - lowered).abs() < 1.1e6, "{entries} {}", tracks[0].cross_flow_base);
+        }
     }
 
     #[test]
