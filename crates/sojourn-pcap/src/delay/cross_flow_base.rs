@@ -60,8 +60,10 @@ pub(crate) fn finalize(log: &Log, tracks: &mut [Track], hosts: &Hosts, threads: 
     let mut raise = vec![0.0; tracks.len()];
     let mut relative: Vec<bool> = vec![false; hosts.all.len()];
     for (host, members) in &of_host {
-        if members.len() > 1 && !members.iter().any(|&i| known[i]) {
-            let longest = members.iter().copied().max_by_key(|&i| (tracks[i].entries, std::cmp::Reverse(i)));
+        // Who sent nothing while this log lasted is no reference for those who did.
+        let here: Vec<usize> = members.iter().copied().filter(|&i| log.len_of(i) > 0).collect();
+        if here.len() > 1 && !here.iter().any(|&i| known[i]) {
+            let longest = here.into_iter().max_by_key(|&i| (tracks[i].entries, std::cmp::Reverse(i)));
             longest.into_iter().for_each(|i| known[i] = true);
             relative[*host as usize] = true;
         }
