@@ -12,7 +12,7 @@
 //!   follows. `course`: the delays of a track, packet by packet; `beside`: those
 //!   that others tell.
 //! - [`estimate`]: the four estimators. `clocks`, `fits`, [`tick`], [`skew`], [`stamps`]: clocks.
-//! - `base_delay`, `bounds`, `scale`, `cross_flow_base`, `evidence`, `within`, [`transmission`], `leasts`,
+//! - `base_delay`, `bounds`, `scale`, `cross_flow_base`, `comparison`, `evidence`, `within`, [`transmission`], `leasts`,
 //!   `spacings`, `toward`, [`route`]: what the delay would be without a queue.
 
 pub mod ahead;
@@ -20,6 +20,7 @@ mod base_delay;
 mod beside;
 mod bounds;
 mod clocks;
+mod comparison;
 mod connection;
 mod course;
 mod cross_flow_base;
