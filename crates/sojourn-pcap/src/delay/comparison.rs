@@ -4,7 +4,6 @@
 //! arrives between two packets of another flow entered the queue between them too. What is known of one flow's base
 //! therefore bounds the delays of the others at the same time.
 
-use crate::delay::cross_flow_base::TOLERANCE;
 use crate::delay::log::{Log, TOWARD};
 use crate::delay::share::each;
 use crate::delay::track::Track;
@@ -16,6 +15,8 @@ const APART: f64 = 150e6;
 const MOST: usize = 512;
 /// Comparisons without which a base is not taken over.
 pub(super) const FEWEST: usize = 3;
+/// Differences below this, ns, and a tick are what packets of one queue differ by anyhow.
+pub(super) const TOLERANCE: f64 = 1e6;
 
 /// A track of a host in a comparison: one that is known, or `open` and to be raised.
 struct Compared {

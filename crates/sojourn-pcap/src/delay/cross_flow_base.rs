@@ -1,8 +1,8 @@
 //! Third part of a finalization: base delays taken over between the flows of a host.
 //!
 //! What is known of one flow's base bounds the delays of the others of its host at the same time
-//! ([`super::comparison`]). Where a flow's own delays are outside these bounds, its base is wrong by that: it began when
-//! the queue stood.
+//! ([`super::comparison`]). Where a flow's own delays are outside these bounds, its base is wrong by that: it began
+//! when the queue stood.
 //!
 //! Flows whose base the round trips settle (see [`super::base_delay`]) are the references; flows that were compared
 //! with them are references for the next, those that are known best first. Where no flow of a host is settled, the one
@@ -17,7 +17,7 @@
 //! one direction is seen to be empty at its least ([`super::evidence`]), it belongs to the other. If neither is, it is
 //! charged to neither: both delays are lower bounds. So are those of a flow whose comparisons leave its base too wide.
 
-use crate::delay::comparison::{FEWEST, compare, difference, within};
+use crate::delay::comparison::{FEWEST, TOLERANCE, compare, difference, within};
 use crate::delay::evidence::Evidence;
 use crate::delay::host::Hosts;
 use crate::delay::log::Log;
@@ -26,8 +26,6 @@ use std::collections::BTreeMap;
 
 /// Packets of which a flow has as many if it tells that the bases of all others are too high.
 const MANY: u64 = 50;
-/// Differences below this, ns, and a tick are what packets of one queue differ by anyhow.
-pub(super) const TOLERANCE: f64 = 1e6;
 /// Bases that are known no better than this, ns, and than this share of the delays that they decide, are not known.
 const WIDE: (f64, f64) = (2e6, 0.1);
 /// What a base may be off by to be taken over, ns, by round: what is known best is a reference for the rest.

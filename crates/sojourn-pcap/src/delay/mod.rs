@@ -12,8 +12,8 @@
 //!   follows. `course`: the delays of a track, packet by packet; `beside`: those
 //!   that others tell.
 //! - [`estimate`]: the four estimators. `clocks`, `fits`, [`tick`], [`skew`], [`stamps`]: clocks.
-//! - `base_delay`, `bounds`, `scale`, `cross_flow_base`, `comparison`, `evidence`, `within`, [`transmission`], `leasts`,
-//!   `spacings`, `toward`, [`route`]: what the delay would be without a queue.
+//! - `base_delay`, `bounds`, `scale`, `cross_flow_base`, `comparison`, `evidence`, `within`, [`transmission`],
+//!   `leasts`, `spacings`, `toward`, [`route`]: what the delay would be without a queue.
 
 pub mod ahead;
 mod base_delay;
