@@ -53,7 +53,9 @@ pub(crate) fn finalize(log: &Log, tracks: &mut [Track], looks: &[Looked], hosts:
     );
     for (track, _) in &found {
         let host = &mut hosts.all[track.host[0] as usize];
-        host.least_sum = host.least_sum.min(track.round_trip_base);
+        if track.round_trip_base > 0.0 {
+            host.least_sum = host.least_sum.min(track.round_trip_base);
+        }
     }
     for (track, found) in found {
         let host = &hosts.all[track.host[0] as usize];

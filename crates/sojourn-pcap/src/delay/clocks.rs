@@ -5,11 +5,9 @@ use crate::delay::fits::Fits;
 use crate::delay::host::Hosts;
 use crate::delay::log::{ECHOED, Log, TOWARD};
 use crate::delay::share::each;
-use crate::delay::tick::{Fit, RATES, decide, unusual};
+use crate::delay::tick::{Fit, OWN_TICK_S, RATES, decide, unusual};
 use crate::delay::track::{Estimator, Protocol, Track};
 
-/// A flow's own tick is believed from this time on; shorter flows take their host's.
-const OWN_TICK_S: f64 = 20.0;
 const UTP_TICK_NS: f64 = 1000.0;
 
 /// Find ticks, then skews; `start` of the tracks' `extra_line` is left where the log begins. Returns what was found of
@@ -75,10 +73,10 @@ fn ticks(tracks: &mut [Track], hosts: &mut Hosts) {
         for (host, [capture, echo]) in
             [(track.host[0], [&track.fit, &track.echo_fit]), (track.host[1], [&track.peer_fit, &none])]
         {
-            let Some(rate) = decide(capture, echo) else { continue };
+            let Some((rate, span_s)) = decide(capture, echo) else { continue };
             let votes = &mut hosts.all[host as usize].stats(Protocol::Tcp).tick_votes;
             for (vote, _) in votes.iter_mut().zip(RATES).filter(|(_, real)| *real == rate) {
-                *vote += capture.span_s();
+                *vote += span_s;
             }
         }
     }
@@ -101,9 +99,10 @@ fn ticks(tracks: &mut [Track], hosts: &mut Hosts) {
 }
 
 fn tick(capture: &Fit, echo: &Fit, hosts: &mut Hosts, host: u32) -> Option<f64> {
-    let own = decide(capture, echo).or_else(|| unusual(capture, echo)).map(|rate| 1e9 / rate);
+    let own = decide(capture, echo).or_else(|| Some((unusual(capture, echo)?, capture.span_s())));
     let of_host = || hosts.all[host as usize].stats[Protocol::Tcp as usize].as_ref()?.tick_ns();
-    own.filter(|_| capture.span_s() >= OWN_TICK_S).or_else(of_host).or(own)
+    let tick_ns = |(rate, _): (f64, f64)| 1e9 / rate;
+    own.filter(|(_, span_s)| *span_s >= OWN_TICK_S).map(tick_ns).or_else(of_host).or(own.map(tick_ns))
 }
 
 /// Minima of the sender's clock against the capture's, over the path that has no queue.

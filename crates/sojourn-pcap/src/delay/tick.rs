@@ -8,6 +8,8 @@
 /// Rates in use, per second: 10 ms (old Windows), 4 ms and others (old Linux), 1 ms, 1 µs (Linux since 6.7, on
 /// request).
 pub const RATES: [f64; 8] = [2.0, 10.0, 100.0, 250.0, 500.0, 1000.0, 10_000.0, 1e6];
+/// A flow's own tick is believed from this time on, s; shorter flows take their host's.
+pub(crate) const OWN_TICK_S: f64 = 20.0;
 /// A measured rate further from a real one than this factor is not taken for it.
 const NEAR: f64 = 1.25;
 
@@ -56,9 +58,13 @@ pub fn snap(rate: f64) -> Option<f64> {
     RATES.into_iter().find(|&real| rate < real * NEAR && real < rate * NEAR)
 }
 
-/// The rate that two fits of a flow speak for: against capture time and against the time of what was echoed.
-pub fn decide(capture: &Fit, echo: &Fit) -> Option<f64> {
-    [echo, capture].into_iter().filter(|fit| fit.span_s() >= 0.05).find_map(|fit| fit.rate().and_then(snap))
+/// The rate that two fits of a flow speak for, against capture time and against the time of what was echoed, and how
+/// many seconds that one spans. Over a long time no queue grows so much that it hides the rate, while what a sender
+/// echoes that had nothing to send may be as old as its silence; over a short one it is the other way round.
+pub fn decide(capture: &Fit, echo: &Fit) -> Option<(f64, f64)> {
+    let told = |fit: &Fit| Some((fit.rate().and_then(snap)?, fit.span_s()));
+    let long = [capture, echo].into_iter().filter(|fit| fit.span_s() >= OWN_TICK_S).find_map(told);
+    long.or_else(|| [echo, capture].into_iter().filter(|fit| fit.span_s() >= 0.05).find_map(told))
 }
 
 /// A rate that is none of the known, trusted only after a long time.
@@ -79,7 +85,22 @@ mod tests {
         }
         let rate = fit.rate().unwrap();
         assert!((960.0..985.0).contains(&rate), "{rate}");
-        assert_eq!(decide(&fit, &Fit::default()), Some(1000.0));
+        assert_eq!(decide(&fit, &Fit::default()).map(|(rate, _)| rate), Some(1000.0));
+    }
+
+    #[test]
+    fn capture_time_speaks_of_a_long_flow_and_what_was_echoed_of_a_short_one() {
+        let of = |seconds: f64, rate: f64| {
+            let mut fit = Fit::default();
+            (0..5).map(|i| f64::from(i) * seconds / 4.0).for_each(|at| fit.add(at, at * rate));
+            fit
+        };
+        let decided = |capture, echo| decide(&capture, &echo);
+        assert_eq!(decided(of(25.0, 1000.0), of(0.1, 500.0)), Some((1000.0, 25.0)));
+        assert_eq!(decided(of(25.0, 1000.0), of(21.0, 500.0)), Some((1000.0, 25.0)));
+        assert_eq!(decided(of(25.0, 700.0), of(21.0, 500.0)), Some((500.0, 21.0)));
+        assert_eq!(decided(of(12.0, 1000.0), of(0.1, 500.0)), Some((500.0, 0.1)));
+        assert_eq!(decided(of(12.0, 1000.0), of(0.04, 500.0)), Some((1000.0, 12.0)));
     }
 
     #[test]
