@@ -20,6 +20,8 @@ _LOOKS = 32
 _TOGETHER = 1 << 16
 """Bytes that are shown at once: the view is drawn anew each time, and the command waits for it."""
 
+_PATIENCE_S = 1.0
+
 
 def sparkline(values: Mapping[int, float] | list[float], most: float = 0.0) -> str:
     """Return values as bars; the highest is `most`, or the greatest of them."""
@@ -39,6 +41,7 @@ class View:
         self._past: dict[str, tuple[deque[float], deque[float]]] = {}
         self._pipes: list[int] = []
         self._readers: list[threading.Thread] = []
+        self._shown = 0
 
     def __enter__(self) -> View:
         self._live.start()
@@ -48,7 +51,11 @@ class View:
         for fd in self._pipes:
             os.close(fd)
         for reader in self._readers:
-            reader.join(timeout=1)
+            # What still holds the pipe and writes nothing is not waited for.
+            shown = -1
+            while reader.is_alive() and shown != self._shown:
+                shown = self._shown
+                reader.join(timeout=_PATIENCE_S)
         self._live.stop()
 
     def pipe(self) -> int:
@@ -59,6 +66,7 @@ class View:
             text = IncrementalNewlineDecoder(getincrementaldecoder("utf-8")("replace"), translate=True)
             begun = ""
             while more := os.read(read, _TOGETHER):
+                self._shown += len(more)
                 lines, ends, begun = (begun + text.decode(more)).rpartition("\n")
                 if ends or len(begun) > _TOGETHER:
                     self._print(lines if ends else begun)
