@@ -394,9 +394,10 @@ def first_pictures(cells: Cells, goals: Sequence[Goal], chosen: str | None) -> l
     by_wait = sorted(waits, key=lambda choice: fmean(waits[choice]))
     if len(by_wait) == 1:
         return [f"{said} It is {wait(by_wait[0])} on average."]
+    ends = {by_wait[0]: " at the least", by_wait[-1]: " at the most"}
     shown = dict.fromkeys([by_wait[0], *([chosen] if chosen in waits else []), by_wait[-1]])
-    each = [f"{wait(choice)} with {cells.text([choice])}" for choice in shown]
-    return [f"{said} It is {listed(each)} on average, the shortest first."]
+    each = [f"{wait(choice)} with {cells.text([choice])}{ends.get(choice, '')}" for choice in shown]
+    return [f"{said} It is {listed(each)}, on average of all that was run."]
 
 
 def without_values(cells: Cells, goals: Sequence[Goal], verdicts: Verdicts) -> list[str]:
