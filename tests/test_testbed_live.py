@@ -139,10 +139,9 @@ def test_a_study_between_real_programs_has_the_results_of_a_simulation(sojourn: 
     (packets,) = (sojourn.cwd / "results/live-testbed/packets").glob("*.parquet")
     arrivals = pl.scan_parquet(packets).filter(link="down").filter(pl.col("arrive_ns") >= 500_000_000)
     assert arrivals.select(pl.len()).collect().item() == real["losses"]["down"]["packets"]
-    # From a SYN to what answers its answer is a round trip, which busy processors lengthen, but not the least of many.
-    up = pl.scan_parquet(packets).filter(
-        pl.col("link") == "up", pl.col("kind").is_in(["control", "data", "ack"])
-    )
+    # From a SYN to what follows its answer is a round trip. Busy processors lengthen it, but not the least.
+    tcp = pl.col("kind").is_in(["control", "data", "ack"])
+    up = pl.scan_parquet(packets).filter(pl.col("link") == "up", tcp)
     first = pl.col("arrive_ns").sort().head(2)
     opened = up.group_by("flow").agg(ms=(first.max() - first.min()) / 1e6, packets=pl.len()).collect()
     trips = opened.filter(pl.col("packets") > 1)["ms"]
