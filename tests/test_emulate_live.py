@@ -88,13 +88,24 @@ def test_what_a_command_writes_is_shown_as_it_is_and_does_not_wait_for_each_line
 
 
 def test_what_a_command_wrote_last_is_waited_for_as_long_as_it_is_being_shown():
-    console = Drawn(width=80, takes_s=0.3)
+    console = Drawn(width=80, takes_s=1.2)
     with View(console) as view:
         pipe = view.pipe()
         with os.fdopen(os.dup(pipe), "wb") as command:
             for line in range(6):
-                command.write(b"%d\n" % line * 20_000)
+                command.write(b"%d\n" % line * 8_000)
     assert sorted(set(console.file.getvalue().split())) == ["0", "1", "2", "3", "4", "5"]
+    assert console.times > 1
+
+
+def test_who_holds_the_pipe_and_writes_nothing_is_not_waited_for():
+    console = Drawn(width=80)
+    with View(console) as view:
+        held = os.dup(view.pipe())
+        os.write(held, b"all\nthat ")
+        os.write(held, b"was said\n")
+    assert console.file.getvalue() == "all\nthat was said\n"
+    os.close(held)
 
 
 def test_metrics_are_in_seconds_and_sum_over_count_is_the_mean():

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import select
 import threading
 from codecs import getincrementaldecoder
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from io import IncrementalNewlineDecoder
 from typing import Any
 
@@ -20,7 +21,7 @@ _LOOKS = 32
 _TOGETHER = 1 << 16
 """Bytes that are shown at once: the view is drawn anew each time, and the command waits for it."""
 
-_PATIENCE_S = 1.0
+_LOOK_EVERY_S = 0.02
 
 
 def sparkline(values: Mapping[int, float] | list[float], most: float = 0.0) -> str:
@@ -40,8 +41,7 @@ class View:
         self._live = Live(console=self.console, auto_refresh=False, transient=True)
         self._past: dict[str, tuple[deque[float], deque[float]]] = {}
         self._pipes: list[int] = []
-        self._readers: list[threading.Thread] = []
-        self._shown = 0
+        self._readers: list[_Reader] = []
 
     def __enter__(self) -> View:
         self._live.start()
@@ -51,32 +51,14 @@ class View:
         for fd in self._pipes:
             os.close(fd)
         for reader in self._readers:
-            # What still holds the pipe and writes nothing is not waited for.
-            shown = -1
-            while reader.is_alive() and shown != self._shown:
-                shown = self._shown
-                reader.join(timeout=_PATIENCE_S)
+            reader.finish()
         self._live.stop()
 
     def pipe(self) -> int:
         """Return a descriptor whose text is shown above the view."""
         read, write = os.pipe()
-
-        def show() -> None:
-            text = IncrementalNewlineDecoder(getincrementaldecoder("utf-8")("replace"), translate=True)
-            begun = ""
-            while more := os.read(read, _TOGETHER):
-                self._shown += len(more)
-                lines, ends, begun = (begun + text.decode(more)).rpartition("\n")
-                if ends or len(begun) > _TOGETHER:
-                    self._print(lines if ends else begun)
-                    begun = begun if ends else ""
-            if begun := begun + text.decode(b"", final=True):
-                self._print(begun)
-            os.close(read)
-
         self._pipes.append(write)
-        self._readers.append(threading.Thread(target=show, daemon=True))
+        self._readers.append(_Reader(read, self._print))
         self._readers[-1].start()
         return write
 
@@ -113,6 +95,41 @@ class View:
                 drops or "none",
             )
         return table
+
+
+class _Reader(threading.Thread):
+    """Hands on the text of a pipe, in lines where it has them."""
+
+    def __init__(self, pipe: int, show: Callable[[str], None]) -> None:
+        super().__init__(daemon=True)
+        self._pipe, self._show = pipe, show
+        self._idle = False
+
+    def run(self) -> None:
+        """Hand on text until nobody holds the other end."""
+        text = IncrementalNewlineDecoder(getincrementaldecoder("utf-8")("replace"), translate=True)
+        begun = ""
+        while more := self._more():
+            lines, ends, begun = (begun + text.decode(more)).rpartition("\n")
+            if ends or len(begun) > _TOGETHER:
+                self._show(lines if ends else begun)
+                begun = begun if ends else ""
+        if begun := begun + text.decode(b"", final=True):
+            self._show(begun)
+
+    def _more(self) -> bytes:
+        # Bytes stay in the pipe until this is not idle: if it is empty, and then this is idle, all is shown.
+        self._idle = True
+        select.select([self._pipe], [], [])
+        self._idle = False
+        return os.read(self._pipe, _TOGETHER)
+
+    def finish(self) -> None:
+        """Wait until all that was written is shown; who still holds the other end is not waited for."""
+        while self.is_alive() and (select.select([self._pipe], [], [], 0)[0] or not self._idle):
+            self.join(timeout=_LOOK_EVERY_S)
+        if not self.is_alive():
+            os.close(self._pipe)
 
 
 def metrics(look: Mapping[str, Any]) -> str:
