@@ -86,10 +86,10 @@ impl Bed {
             }
         };
         // Only to reach the settings of interfaces in /sys.
-        let sees_sys = namespace::private_mounts().is_ok();
+        let maker = Maker { setup, epoch, sees_sys: namespace::private_mounts().is_ok() };
         let number = if setup.host { own_number(&home, &first)? } else { 0 };
         let addresses = [1, 2].map(|end| Addresses::of(number, end));
-        let (client, threaded) = end(setup, first, "t0", addresses, epoch, sees_sys, &mut rights)?;
+        let client = maker.end(first, "t0", addresses)?;
         let prober = open_prober().ok();
         let second = if setup.host {
             because(namespace::enter(&home), "the network of this machine cannot be entered")?;
@@ -99,9 +99,10 @@ impl Bed {
         };
         let name = if setup.host { "sojourn%d" } else { "t0" };
         let [client_address, server_address] = addresses;
-        let (server, other) = end(setup, second, name, [server_address, client_address], epoch, sees_sys, &mut rights)?;
-        rights.threaded_napi = [threaded, other];
-        Ok(Self { ends: [client, server], prober, rights })
+        let server = maker.end(second, name, [server_address, client_address])?;
+        rights.threaded_napi = [client.threaded_napi, server.threaded_napi];
+        rights.no_stamps = server.no_stamps.or(client.no_stamps);
+        Ok(Self { ends: [client.end, server.end], prober, rights })
     }
 
     /// Packets that the interfaces have dropped: those that they were given, and those that they were to hand over.
@@ -126,75 +127,103 @@ fn own_number(home: &OwnedFd, back: &OwnedFd) -> Result<u32, Trouble> {
     Ok(index)
 }
 
-/// Makes one end in the network namespace that this thread is in: `addresses` are its own, and the other's.
-fn end(
-    setup: &Setup,
-    network: OwnedFd,
-    name: &str,
-    [own, other]: [Addresses; 2],
-    epoch: &Arc<AtomicU64>,
+/// What both ends are made from.
+struct Maker<'a> {
+    setup: &'a Setup,
+    epoch: &'a Arc<AtomicU64>,
+    /// Settings of interfaces in /sys may be reached.
     sees_sys: bool,
-    rights: &mut Rights,
-) -> Result<(End, bool), Trouble> {
-    let (tun, interface) = open_tun(name).map_err(|error| {
-        format!(
-            "/dev/net/tun cannot be used ({error}): it must be there, readable and writable to whoever calls (or run as \
-             root); in Docker, give --device /dev/net/tun --cap-add NET_ADMIN"
-        )
-    })?;
-    because(set_offload(&tun, setup.offload), "super-packets cannot be set")?;
-    because(set_receive_offload(&interface, setup.offload), "joining of received packets cannot be set")?;
-    // Before the interface is up, so that its first packet has the first stamp.
-    let stamps = match KernelStamps::attach(tun.as_fd(), Arc::clone(epoch)) {
-        Ok(stamps) => Some(Box::new(stamps) as Box<dyn Stamps>),
-        Err(error) => {
-            rights.no_stamps = Some(error.to_string());
-            None
-        }
-    };
-    let is_home = interface != "t0";
-    variables(setup, &interface, is_home)?;
-    let routing = because(Routing::open(), "the routing socket cannot be opened")?;
-    let index = because(Routing::index(&interface), "the interface has no number")?;
-    if !is_home {
-        let _ = routing.up(1, None);
-    }
-    because(routing.up(index, Some((setup.mtu, RING))), &format!("an MTU of {} cannot be set", setup.mtu))?;
-    let metrics = RouteMetrics { congestion: setup.congestion.clone(), ..RouteMetrics::default() };
-    let has_v6 = std::path::Path::new("/proc/sys/net/ipv6").exists();
-    let addresses = own.within(setup.mtu).zip(other.within(setup.mtu));
-    for (own, other) in addresses.filter(|(own, _)| own.is_ipv4() || has_v6) {
-        because(routing.address(index, own), &format!("the address {own} cannot be set"))?;
-        let refused = |error: io::Error| match &metrics.congestion {
-            Some(name) if error.kind() != io::ErrorKind::PermissionDenied => {
-                let known = namespace::variable("net.ipv4.tcp_available_congestion_control").unwrap_or_default();
-                format!("the kernel does not have the congestion control {name:?} ({error}); it has {known}")
-            }
-            _ => format!("the route to {other} cannot be set: {error}"),
+}
+
+/// One end, and what was allowed there.
+struct Made {
+    end: End,
+    threaded_napi: bool,
+    no_stamps: Option<String>,
+}
+
+impl Maker<'_> {
+    /// Makes one end in the network namespace that this thread is in. `addresses`: its own, and the other's.
+    fn end(&self, network: OwnedFd, name: &str, addresses: [Addresses; 2]) -> Result<Made, Trouble> {
+        let setup = self.setup;
+        let (tun, interface) = open_tun(name).map_err(|error| {
+            format!(
+                "/dev/net/tun cannot be used ({error}): it must be there, readable and writable to whoever calls (or \
+                 run as root); in Docker, give --device /dev/net/tun --cap-add NET_ADMIN"
+            )
+        })?;
+        because(set_offload(&tun, setup.offload), "super-packets cannot be set")?;
+        because(set_receive_offload(&interface, setup.offload), "joining of received packets cannot be set")?;
+        // Before the interface is up, so that its first packet has the first stamp.
+        let (stamps, no_stamps) = match KernelStamps::attach(tun.as_fd(), Arc::clone(self.epoch)) {
+            Ok(stamps) => (Some(Box::new(stamps) as Box<dyn Stamps>), None),
+            Err(error) => (None, Some(error.to_string())),
         };
-        routing.route(index, other, None, false, &metrics).map_err(refused)?;
+        let is_home = interface != "t0";
+        variables(setup, &interface, is_home)?;
+        let routing = because(Routing::open(), "the routing socket cannot be opened")?;
+        let index = because(Routing::index(&interface), "the interface has no number")?;
         if !is_home {
-            routing.route(index, other, None, true, &metrics).map_err(refused)?;
+            let _ = routing.up(1, None);
         }
+        because(routing.up(index, Some((setup.mtu, RING))), &format!("an MTU of {} cannot be set", setup.mtu))?;
+        self.address(&routing, index, addresses, is_home)?;
+        let threaded_napi = self.thread_napi(&interface, is_home);
+        let device = Some(Device::new(tun, true, stamps));
+        let end = End { network, interface, addresses: addresses[0], device };
+        Ok(Made { end, threaded_napi, no_stamps })
     }
-    for pair in &setup.pairs {
-        let [own, other] = if own.v4.octets()[3] == 1 { [1, 2] } else { [2, 1] }.map(|end| pair.address(end));
-        because(routing.address(index, own), &format!("the address {own} cannot be set"))?;
-        because(
-            routing.route(index, other, Some(own), false, &pair.metrics),
-            &format!("the route to {other} cannot be set as {:?}", pair.metrics),
-        )?;
+
+    /// Gives an interface its addresses, and routes to those of the other end.
+    fn address(
+        &self,
+        routing: &Routing,
+        index: u32,
+        [own, other]: [Addresses; 2],
+        is_home: bool,
+    ) -> Result<(), Trouble> {
+        let setup = self.setup;
+        let set = |own| because(routing.address(index, own), &format!("the address {own} cannot be set"));
+        let metrics = RouteMetrics { congestion: setup.congestion.clone(), ..RouteMetrics::default() };
+        let has_v6 = std::path::Path::new("/proc/sys/net/ipv6").exists();
+        let addresses = own.within(setup.mtu).zip(other.within(setup.mtu));
+        for (own, other) in addresses.filter(|(own, _)| own.is_ipv4() || has_v6) {
+            set(own)?;
+            let refused = |error: io::Error| match &metrics.congestion {
+                Some(name) if error.kind() != io::ErrorKind::PermissionDenied => {
+                    let known = namespace::variable("net.ipv4.tcp_available_congestion_control").unwrap_or_default();
+                    format!("the kernel does not have the congestion control {name:?} ({error}); it has {known}")
+                }
+                _ => format!("the route to {other} cannot be set: {error}"),
+            };
+            routing.route(index, other, None, false, &metrics).map_err(refused)?;
+            if !is_home {
+                routing.route(index, other, None, true, &metrics).map_err(refused)?;
+            }
+        }
+        for pair in &setup.pairs {
+            let [own, other] = if own.v4.octets()[3] == 1 { [1, 2] } else { [2, 1] }.map(|end| pair.address(end));
+            set(own)?;
+            because(
+                routing.route(index, other, Some(own), false, &pair.metrics),
+                &format!("the route to {other} cannot be set as {:?}", pair.metrics),
+            )?;
+        }
+        Ok(())
     }
-    let before = processor::napi_threads(&interface);
-    let threaded = sees_sys
-        && (is_home || namespace::mount_fresh("sysfs", "/sys").is_ok())
-        && std::fs::write(format!("/sys/class/net/{interface}/threaded"), "1").is_ok();
-    processor::napi_threads(&interface)
-        .into_iter()
-        .filter(|thread| !before.contains(thread))
-        .for_each(processor::run_soon);
-    let device = Device::new(tun, true, stamps);
-    Ok((End { network, interface, addresses: own, device: Some(device) }, threaded))
+
+    /// Has threads of the kernel, which run before others, take in what an interface is given; says whether they do.
+    fn thread_napi(&self, interface: &str, is_home: bool) -> bool {
+        let before = processor::napi_threads(interface);
+        let threaded = self.sees_sys
+            && (is_home || namespace::mount_fresh("sysfs", "/sys").is_ok())
+            && std::fs::write(format!("/sys/class/net/{interface}/threaded"), "1").is_ok();
+        processor::napi_threads(interface)
+            .into_iter()
+            .filter(|thread| !before.contains(thread))
+            .for_each(processor::run_soon);
+        threaded
+    }
 }
 
 /// Sets the variables of the kernel for one end.

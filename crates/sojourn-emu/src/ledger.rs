@@ -56,8 +56,9 @@ struct LinkLedger {
     replay: Replay,
     first: u32,
     waiting: VecDeque<Option<Waiting>>,
-    /// The last transmission, and the last one that is in the record.
-    last: (Time, Time, u32),
+    /// When the last transmission ends.
+    last_end: Time,
+    /// Start, end and bytes of the last transmission that is in the record.
     last_recorded: (Time, Time, u32),
     recent: Recent,
     is_last: Option<Direction>,
@@ -107,13 +108,23 @@ pub struct PairCounts {
 /// What a run comes to, link by link.
 pub struct Recorded {
     /// In the order of the packet log's codes.
-    pub links: Vec<(String, LinkSummary, Agreement)>,
+    pub links: Vec<RecordedLink>,
     /// Of both directions (down, up), the rate got; `None` if the queue was never busy for long enough.
     pub paced: [Option<Paced>; 2],
     /// The pair of hosts of each flow, by the flow's number in the packet log.
     pub pair_of_flow: Vec<u16>,
     /// What pairs of hosts sent and lost in the measured period, by the number of their addresses.
     pub pairs: BTreeMap<u16, PairCounts>,
+}
+
+/// What a run comes to at one link.
+pub struct RecordedLink {
+    /// Its name, as in the packet log.
+    pub name: String,
+    /// Counts, delays and utilisation, as the simulator has them.
+    pub summary: LinkSummary,
+    /// How far the simulator's replay of the arrivals decides alike.
+    pub agreement: Agreement,
 }
 
 impl Ledger {
@@ -138,7 +149,7 @@ impl Ledger {
                 replay: Replay::new(LoneLink::new(scenario, seed, replication, &of), of.spec.loss),
                 first: 0,
                 waiting: VecDeque::new(),
-                last: (Time::ZERO, Time::ZERO, 0),
+                last_end: Time::ZERO,
                 last_recorded: (Time::ZERO, Time::ZERO, 0),
                 recent: Recent::default(),
                 is_last: (place / 2 == last).then_some(of.direction),
@@ -180,18 +191,8 @@ impl Ledger {
             }
             Event::Refused { link, row, at, size, journey, headers, cause } => {
                 let packet = self.arrive((link, row), at, size, journey, headers);
-                let port = &mut self.links[usize::from(link)];
-                if let Some(record) = port.recorded(self.measured, at) {
-                    record.dropped(at, packet.packet.clone(), cause, None);
-                }
-                port.replay.live(row, Fate::Dropped(cause));
-                port.recent.drops[cause as usize] += 1;
-                let way = port.direction as usize;
-                if let Some(pair) = self.of_pair(headers.pair, at) {
-                    pair.dropped[way] += 1;
-                }
                 self.keep(link, row, packet);
-                self.settle(link, row, at, Some(cause))?;
+                self.dropped((link, row), at, cause, None)?;
             }
             Event::Dequeued { link, row, at, waited } => {
                 let port = &mut self.links[usize::from(link)];
@@ -214,7 +215,7 @@ impl Ledger {
                     port.last_recorded = (start, end, bytes);
                 }
                 port.recent.bytes += u64::from(bytes);
-                let busy = std::mem::replace(&mut port.last, (start, end, bytes)).1 == start && bytes > 0;
+                let busy = std::mem::replace(&mut port.last_end, end) == start && bytes > 0;
                 if let Some(direction) = port.is_last {
                     self.pace[direction as usize].busy.push_back(busy);
                 }
@@ -230,22 +231,7 @@ impl Ledger {
                     packet.marked = true;
                 }
             }
-            Event::Dropped { link, row, at, waited, cause } => {
-                let port = &mut self.links[usize::from(link)];
-                if let Some(packet) = port.at(row) {
-                    let (packet, pair) = (packet.packet.clone(), packet.pair);
-                    if let Some(record) = port.recorded(self.measured, at) {
-                        record.dropped(at, packet, cause, Some(waited));
-                    }
-                    port.recent.drops[cause as usize] += 1;
-                    let way = port.direction as usize;
-                    if let Some(pair) = self.of_pair(pair, at) {
-                        pair.dropped[way] += 1;
-                    }
-                }
-                self.links[usize::from(link)].replay.live(row, Fate::Dropped(cause));
-                self.settle(link, row, at, Some(cause))?;
-            }
+            Event::Dropped { link, row, at, waited, cause } => self.dropped((link, row), at, cause, Some(waited))?,
             Event::Written { way, due, late, size } => {
                 self.late[usize::from(way)].add(late);
                 self.pace[usize::from(way)].written(due, due + late, size);
@@ -276,6 +262,24 @@ impl Ledger {
         let packet = Packet::observed(kind, u64::from(seq), number, size.min(65_535) as u16, port.next_row);
         port.next_row += u32::from(at <= self.measured.1);
         Waiting { packet, journey, size, marked: false, pair }
+    }
+
+    /// A packet was dropped: on arrival, or after it had waited.
+    fn dropped(&mut self, (link, row): (u8, u32), at: Time, cause: DropCause, waited: Option<Span>) -> io::Result<()> {
+        let port = &mut self.links[usize::from(link)];
+        port.replay.live(row, Fate::Dropped(cause));
+        if let Some(packet) = port.at(row) {
+            let (packet, pair) = (packet.packet.clone(), packet.pair);
+            if let Some(record) = port.recorded(self.measured, at) {
+                record.dropped(at, packet, cause, waited);
+            }
+            port.recent.drops[cause as usize] += 1;
+            let way = port.direction as usize;
+            if let Some(pair) = self.of_pair(pair, at) {
+                pair.dropped[way] += 1;
+            }
+        }
+        self.settle(link, row, at, Some(cause))
     }
 
     fn keep(&mut self, link: u8, row: u32, packet: Waiting) {
@@ -339,14 +343,6 @@ impl Ledger {
         for link in &mut self.links {
             let Recent { bytes, left, waited, longest, drops } = std::mem::take(&mut link.recent);
             let mean = (left > 0).then(|| waited as f64 / left as f64 * 1e-6);
-            let named = |counts: &[u64]| -> BTreeMap<&'static str, u64> {
-                DropCause::ALL
-                    .iter()
-                    .zip(counts)
-                    .filter(|(_, n)| **n > 0)
-                    .map(|(cause, n)| (cause.name(), *n))
-                    .collect()
-            };
             let quantiles = [0.5, 0.95, 0.99].map(|q| link.record.sojourn.quantile(q) * 1e-9);
             let sum = link.record.sojourn.mean() * link.record.sojourn.count() as f64 * 1e-9;
             let view = serde_json::json!({
@@ -355,12 +351,12 @@ impl Ledger {
                 "backlog_pkts": link.record.waiting(),
                 "sojourn_ms": mean,
                 "longest_ms": longest.as_millis(),
-                "drops": named(&drops),
+                "drops": by_cause(&drops),
                 "arrived_pkts": link.record.arrived,
                 "departed_pkts": link.record.departed,
                 "departed_bytes": link.record.departed_bytes,
                 "marked_pkts": link.record.marked,
-                "drops_by_cause": named(&link.record.dropped),
+                "drops_by_cause": by_cause(&link.record.dropped),
                 "sojourn_sum_s": sum,
                 "sojourn_quantiles_s": quantiles,
             });
@@ -383,7 +379,8 @@ impl Ledger {
             link.recorded((from, to), to);
             link.record.bins.finish(to, link.last_recorded);
             let rate = link.replay.rate().mean_between(from, to);
-            links.push((link.name, LinkSummary::new(&link.record, rate, from, to), link.replay.finish(end)));
+            let summary = LinkSummary::new(&link.record, rate, from, to);
+            links.push(RecordedLink { name: link.name, summary, agreement: link.replay.finish(end) });
             if let (Some(log), Some((first, rows))) = (&mut self.log, link.record.into_log()) {
                 rows::write(log, code, first, &rows)?;
             }
@@ -396,6 +393,11 @@ impl Ledger {
         }
         Ok(Recorded { links, paced, pair_of_flow: self.pair_of_flow, pairs: self.pairs })
     }
+}
+
+/// Drops by the names of their causes, without those that there were none of.
+fn by_cause(drops: &[u64]) -> BTreeMap<&'static str, u64> {
+    DropCause::ALL.iter().zip(drops).filter(|(_, n)| **n > 0).map(|(cause, n)| (cause.name(), *n)).collect()
 }
 
 impl LinkLedger {

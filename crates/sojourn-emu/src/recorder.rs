@@ -98,7 +98,7 @@ mod tests {
         drop(lines);
         thread::sleep(Duration::from_millis(100));
         let recorded = recorder.finish(Time(4_000_000_000)).unwrap();
-        let down = serde_json::to_value(&recorded.links[0].1).unwrap();
+        let down = serde_json::to_value(&recorded.links[0].summary).unwrap();
         // 1000 bytes of the 1 MB that 2 Mbit/s carry in the 4 s up to the end.
         assert_eq!(down["utilisation"], 0.001);
     }

@@ -3,8 +3,8 @@
 use crate::drive::Driven;
 use crate::forward::{Counts, SideReport};
 use crate::init::Ended;
-use crate::lateness::LatenessSummary;
-use crate::ledger::{PairCounts, Recorded};
+use crate::lateness::{Lateness, LatenessSummary};
+use crate::ledger::{PairCounts, Recorded, RecordedLink};
 use crate::linux::processor::Shares;
 use crate::pace::Paced;
 use crate::replay::Agreement;
@@ -13,6 +13,7 @@ use crate::verdict::Verdict;
 use serde::Serialize;
 use sojourn_net::Span;
 use sojourn_sim::Direction;
+use sojourn_sim::scenario::Path;
 use sojourn_sim::stats::LinkSummary;
 use std::collections::BTreeMap;
 
@@ -131,78 +132,97 @@ impl Report {
     }
 
     fn of(setup: &Setup, facts: Facts, sides: &[SideReport; 2]) -> Self {
-        let Facts { recorded, driven, ended, base_rtt, ring, processors, congestion, without, rootless } = facts;
-        let of_sides = |of: &dyn Fn(&SideReport) -> Option<LatenessSummary>| -> BTreeMap<_, _> {
-            Direction::BOTH.iter().map(|way| (way.name(), of(&sides[*way as usize]))).collect()
-        };
-        let lateness_us = of_sides(&|side| side.written.summary());
         let path = &setup.document.path;
-        let mut verdict = Verdict::new();
-        for way in Direction::BOTH {
-            let mut of_way = recorded.links.iter().zip(path.links()).filter(|(_, link)| link.direction == way);
-            let last = if way == Direction::Down { of_way.next() } else { of_way.last() };
-            if let (Some(((name, summary, _), _)), Some(paced)) = (last, recorded.paced[way as usize])
-                && let Some(rate) = summary.rate_bps
-            {
-                verdict.rate(name, rate as f64, paced.ratio);
-            }
+        let lateness_us = by_way(sides, |side| side.written.summary());
+        let verdict = judge(path, &facts, sides, &lateness_us);
+        let engine = Engine::of(setup, &facts, sides);
+        let mut links = BTreeMap::new();
+        for (RecordedLink { name, mut summary, .. }, link) in facts.recorded.links.into_iter().zip(path.links()) {
+            summary.limit = link.spec.holds(path.rtt());
+            links.insert(name, summary);
         }
-        if let Some(median) = median(&base_rtt.got) {
-            verdict.base_rtt(base_rtt.set, median);
-        }
-        for (way, late) in &lateness_us {
-            if let Some(late) = late {
-                verdict.lateness(way, late.p99);
-            }
-        }
-        let sum = |of: fn(&Counts) -> u64| sides.iter().map(|side| of(&side.counts)).sum::<u64>();
-        let lost = ring.iter().sum::<u64>() + sum(|counts| counts.refused_pkts);
-        verdict.none("lost outside the queues", lost, "packets were lost outside the queues");
-        let unfit = sum(|counts| counts.unfit_pkts);
-        verdict.none("larger than the MTU", unfit, "packets were larger than the MTU or could not be read");
-        let unrecorded = driven.forwarder.sink.lost;
-        verdict.none("unrecorded", unrecorded, "lines of the record are missing");
-        for (name, _, agreement) in &recorded.links {
-            verdict.replay(name, agreement.decisions, agreement.equal);
-        }
-        let stamped = sides.iter().all(|side| side.read.is_some());
-        let engine = Engine {
+        Self { links, lateness_us, command: facts.ended, verdict, engine }
+    }
+}
+
+impl Engine {
+    fn of(setup: &Setup, facts: &Facts, sides: &[SideReport; 2]) -> Self {
+        let Facts { recorded, driven, .. } = facts;
+        let is_stamped = sides.iter().all(|side| side.read.is_some());
+        let has_pairs = !setup.pairs.is_empty();
+        Self {
             clock: "wall",
             emulated_s: driven.end.as_secs(),
-            stamps: if stamped { "kernel" } else { "read" },
+            stamps: if is_stamped { "kernel" } else { "read" },
             scheduling: if driven.fifo { "fifo" } else { "other" },
-            rights: if rootless { "user namespace" } else { "root" },
-            without,
+            rights: if facts.rootless { "user namespace" } else { "root" },
+            without: facts.without.clone(),
             offload: if setup.offload { "nic" } else { "off" },
             access_rate_bps: setup.access().0,
             mtu: setup.mtu,
-            congestion,
-            base_rtt_ms: base_rtt,
+            congestion: facts.congestion.clone(),
+            base_rtt_ms: facts.base_rtt.clone(),
             rate_got: Direction::BOTH.iter().map(|way| (way.name(), recorded.paced[*way as usize])).collect(),
-            read_lateness_us: of_sides(&|side| side.read.as_ref().and_then(crate::lateness::Lateness::summary)),
-            outside: Direction::BOTH.iter().map(|way| (way.name(), sides[*way as usize].counts)).collect(),
-            ring_dropped_pkts: ring.iter().sum(),
+            read_lateness_us: by_way(sides, |side| side.read.as_ref().and_then(Lateness::summary)),
+            outside: by_way(sides, |side| side.counts),
+            ring_dropped_pkts: facts.ring.iter().sum(),
             unstamped_pkts: sides.iter().map(|side| side.unstamped).sum(),
             clamped_pkts: sides.iter().map(|side| side.clamped.0).sum(),
             clamped_us: sides.iter().map(|side| side.clamped.1).fold(Span::ZERO, Span::max).0 as f64 * 1e-3,
-            unrecorded,
-            replay: recorded.links.iter().map(|(name, _, agreement)| (name.clone(), *agreement)).collect(),
-            processors,
+            unrecorded: driven.forwarder.sink.lost,
+            replay: recorded.links.iter().map(|link| (link.name.clone(), link.agreement)).collect(),
+            processors: facts.processors,
             thread_pct: driven.thread_pct,
             late_wakes: driven.late_wakes.0,
             latest_wake_us: driven.late_wakes.1.0 as f64 * 1e-3,
             flows: recorded.pair_of_flow.len(),
-            pairs: if setup.pairs.is_empty() { BTreeMap::new() } else { recorded.pairs },
-            pair_of_flow: if setup.pairs.is_empty() { Vec::new() } else { recorded.pair_of_flow },
-        };
-        let rtt = path.rtt();
-        let mut links = BTreeMap::new();
-        for ((name, mut summary, _), link) in recorded.links.into_iter().zip(path.links()) {
-            summary.limit = link.spec.holds(rtt);
-            links.insert(name, summary);
+            pairs: if has_pairs { recorded.pairs.clone() } else { BTreeMap::new() },
+            pair_of_flow: if has_pairs { recorded.pair_of_flow.clone() } else { Vec::new() },
         }
-        Self { links, lateness_us, command: ended, verdict, engine }
     }
+}
+
+/// One thing of each direction, by the direction's name.
+fn by_way<T>(sides: &[SideReport; 2], of: impl Fn(&SideReport) -> T) -> BTreeMap<&'static str, T> {
+    Direction::BOTH.iter().map(|way| (way.name(), of(&sides[*way as usize]))).collect()
+}
+
+/// Whether the emulator did what it was told. A direction's rate is judged by the link that its packets cross last.
+fn judge(
+    path: &Path,
+    facts: &Facts,
+    sides: &[SideReport; 2],
+    lateness_us: &BTreeMap<&'static str, Option<LatenessSummary>>,
+) -> Verdict {
+    let Facts { recorded, driven, base_rtt, ring, .. } = facts;
+    let mut verdict = Verdict::new();
+    for way in Direction::BOTH {
+        let mut of_way = recorded.links.iter().zip(path.links()).filter(|(_, link)| link.direction == way);
+        let last = if way == Direction::Down { of_way.next() } else { of_way.last() };
+        if let (Some((last, _)), Some(paced)) = (last, recorded.paced[way as usize])
+            && let Some(rate) = last.summary.rate_bps
+        {
+            verdict.rate(&last.name, rate as f64, paced.ratio);
+        }
+    }
+    if let Some(median) = median(&base_rtt.got) {
+        verdict.base_rtt(base_rtt.set, median);
+    }
+    for (way, late) in lateness_us {
+        if let Some(late) = late {
+            verdict.lateness(way, late.p99);
+        }
+    }
+    let sum = |of: fn(&Counts) -> u64| sides.iter().map(|side| of(&side.counts)).sum::<u64>();
+    let lost = ring.iter().sum::<u64>() + sum(|counts| counts.refused_pkts);
+    verdict.none("lost outside the queues", lost, "packets were lost outside the queues");
+    let unfit = sum(|counts| counts.unfit_pkts);
+    verdict.none("larger than the MTU", unfit, "packets were larger than the MTU or could not be read");
+    verdict.none("unrecorded", driven.forwarder.sink.lost, "lines of the record are missing");
+    for link in &recorded.links {
+        verdict.replay(&link.name, link.agreement.decisions, link.agreement.equal);
+    }
+    verdict
 }
 
 /// The middle of some numbers; `None` if there are none.
@@ -216,7 +236,6 @@ fn median(numbers: &[f64]) -> Option<f64> {
 mod tests {
     use super::*;
     use crate::device::Device;
-    use crate::lateness::Lateness;
     use crate::ledger::{Ledger, Outputs};
     use crate::tests::{TWO_HOPS, forwarder, setup};
     use serde_json::{Value, json};
@@ -250,7 +269,7 @@ mod tests {
             .finish(Time(9_000_000_000))
             .unwrap();
         for (k, link) in (0u64..).zip(&mut recorded.links) {
-            link.2 = Agreement { decisions: 10 + k, equal: 10 + k, ..Agreement::default() };
+            link.agreement = Agreement { decisions: 10 + k, equal: 10 + k, ..Agreement::default() };
         }
         recorded.paced = [0.5, 0.25].map(|ratio| Some(Paced { windows: 4, ratio }));
         recorded.pair_of_flow = vec![0, 300, 0];

@@ -3,7 +3,7 @@
 use crate::bed::{Bed, Rights, Trouble};
 use crate::command::{Child, blocked_signals, pending};
 use crate::drive::Driver;
-use crate::event::EventSink;
+use crate::event::{EventSink, Snapshot};
 use crate::forward::{Forwarder, Hosts};
 use crate::ledger::{Ledger, Outputs};
 use crate::linux::namespace;
@@ -11,8 +11,10 @@ use crate::linux::processor::{self, Ticks};
 use crate::probe::{PROBE, round_trips};
 use crate::recorder::Recorder;
 use crate::report::{BaseRtt, Facts, Report};
-use crate::setup::Setup;
+use crate::setup::{Descriptors, Setup};
 use crate::way::Way;
+use nix::sys::signalfd::SignalFd;
+use rtrb::Consumer;
 use sojourn_net::{Span, Time};
 use sojourn_sim::Direction;
 use sojourn_sim::scenario::{LinkRule, LinkSpec, Path};
@@ -33,19 +35,9 @@ const SNAPSHOTS: usize = 1 << 15;
 /// # Errors
 /// A sentence: why there is no bed for it.
 pub fn run(setup: &Setup) -> Result<Report, Trouble> {
-    let failed = |what: &'static str| move |error: io::Error| format!("{what}: {error}");
     // If whoever started us dies, however that comes about, so do we, and all that hangs on us.
     nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL).map_err(|error| error.to_string())?;
-    // SAFETY: whoever started this process has left these descriptors open, and says so; nobody else has them here.
-    let given = setup.descriptors;
-    let [parent, live, log, capture, begin] = [Some(given.parent), given.live, given.log, given.capture, given.begin]
-        .map(|fd| fd.map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }));
-    for fd in [&parent, &live, &log, &capture, &begin].into_iter().flatten() {
-        // The command has no business with them.
-        let flags = nix::fcntl::FcntlArg::F_SETFD(nix::fcntl::FdFlag::FD_CLOEXEC);
-        nix::fcntl::fcntl(fd, flags).map_err(|error| error.to_string())?;
-    }
-    let parent = parent.ok_or("there is no descriptor of the parent")?;
+    let Given { parent, live, log, capture, begin } = Given::take(setup.descriptors)?;
     let signals = blocked_signals().map_err(failed("signals cannot be blocked"))?;
     let epoch = Arc::new(AtomicU64::new(0));
     let mut bed = Bed::make(setup, &epoch)?;
@@ -65,15 +57,10 @@ pub fn run(setup: &Setup) -> Result<Report, Trouble> {
     let forwarder = Forwarder::new(client, server, ways(), hosts, EventSink::new(unheard, None));
     let driver = Driver::start(forwarder, !bed.rights.rootless, &epoch).map_err(failed("no thread can be started"))?;
     // Idle: the server's start is over.
-    let unless_told_to_end = || match pending(&signals) {
-        Some(signal) => Err(format!("it was told to end ({signal}) before the command was started")),
-        None => Ok(()),
-    };
     let _ = command.ready(&signals);
-    unless_told_to_end()?;
+    not_told_to_end(&signals)?;
     let base_rtt = measure_idle(setup, &bed);
-    unless_told_to_end()?;
-    let begin = begin.map(File::from);
+    not_told_to_end(&signals)?;
     let (started, waited) = (failed("the command cannot be started"), failed("the command cannot be waited for"));
     let early = match &begin {
         Some(word) => {
@@ -93,20 +80,9 @@ pub fn run(setup: &Setup) -> Result<Report, Trouble> {
         (None, None)
     };
     driven.forwarder.restart(ways(), EventSink::new(producer, heads));
-    let wall = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
-    let outputs = Outputs {
-        log: log.map(|fd| Box::new(File::from(fd)) as _),
-        capture: capture.map(|fd| (Box::new(File::from(fd)) as _, wall)),
-    };
-    let mut ledger = Ledger::new(&setup.document, (setup.seed, setup.replication), outputs, snapshots)
-        .map_err(failed("the records cannot be begun"))?;
-    if let Some((from, to)) = setup.measured_s {
-        let at = |seconds: f64| Time((seconds.max(0.0) * 1e9).round() as u64);
-        ledger.measure(at(from), at(to));
-    }
+    let ledger = ledger(setup, log, capture, snapshots).map_err(failed("the records cannot be begun"))?;
     let every = Duration::from_secs_f64(setup.every_s.max(0.05));
-    let recorder =
-        Recorder::start(ledger, events, live.map(File::from), every).map_err(failed("no thread can be started"))?;
+    let recorder = Recorder::start(ledger, events, live, every).map_err(failed("no thread can be started"))?;
     let ticks = Ticks::now();
     let driver =
         Driver::start(driven.forwarder, !bed.rights.rootless, &epoch).map_err(failed("no thread can be started"))?;
@@ -135,6 +111,67 @@ pub fn run(setup: &Setup) -> Result<Report, Trouble> {
     let rootless = bed.rights.rootless;
     let facts = Facts { recorded, driven, ended, base_rtt, ring, processors, congestion, without, rootless };
     Ok(Report::new(setup, facts))
+}
+
+/// Says what failed, in front of the system's reason.
+fn failed(what: &'static str) -> impl Fn(io::Error) -> Trouble + Copy {
+    move |error| format!("{what}: {error}")
+}
+
+/// The files that whoever started this process has left open for it.
+struct Given {
+    parent: OwnedFd,
+    live: Option<File>,
+    log: Option<File>,
+    capture: Option<File>,
+    begin: Option<File>,
+}
+
+impl Given {
+    /// Takes them over; the command does not get them.
+    fn take(Descriptors { parent, live, log, capture, begin }: Descriptors) -> Result<Self, Trouble> {
+        let taken = |fd| {
+            // SAFETY: whoever started this process has left the descriptor open, and says so; nobody else has it here.
+            let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+            let flags = nix::fcntl::FcntlArg::F_SETFD(nix::fcntl::FdFlag::FD_CLOEXEC);
+            nix::fcntl::fcntl(&fd, flags).map(|_| fd).map_err(|error| error.to_string())
+        };
+        let file = |fd: Option<i32>| fd.map(taken).transpose().map(|fd| fd.map(File::from));
+        Ok(Self {
+            parent: taken(parent)?,
+            live: file(live)?,
+            log: file(log)?,
+            capture: file(capture)?,
+            begin: file(begin)?,
+        })
+    }
+}
+
+/// The records of the run, which begins now.
+fn ledger(
+    setup: &Setup,
+    log: Option<File>,
+    capture: Option<File>,
+    snapshots: Option<Consumer<Snapshot>>,
+) -> io::Result<Ledger> {
+    let wall = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
+    let outputs =
+        Outputs { log: log.map(|file| Box::new(file) as _), capture: capture.map(|file| (Box::new(file) as _, wall)) };
+    let mut ledger = Ledger::new(&setup.document, (setup.seed, setup.replication), outputs, snapshots)?;
+    if let Some((from, to)) = setup.measured_s {
+        let at = |seconds: f64| Time((seconds.max(0.0) * 1e9).round() as u64);
+        ledger.measure(at(from), at(to));
+    }
+    Ok(ledger)
+}
+
+/// # Errors
+/// A signal has come that ends the run before the command was started.
+fn not_told_to_end(signals: &SignalFd) -> Result<(), Trouble> {
+    match pending(signals) {
+        Some(signal) => Err(format!("it was told to end ({signal}) before the command was started")),
+        None => Ok(()),
+    }
 }
 
 /// What the emulator ran without, as the system refused it.

@@ -273,6 +273,6 @@ fn a_lossy_link_loses_as_the_simulator_does_and_its_bytes_have_their_overhead() 
     assert_eq!(bed.down().delivered_pkts, 200 - lost as u64);
     let mut ledger = Ledger::new(&scenario, (1, 0), Outputs::default(), None).unwrap();
     events.iter().for_each(|event| ledger.take(*event).unwrap());
-    let agreement = ledger.finish(Time(2000 * MS)).unwrap().links[0].2;
+    let agreement = ledger.finish(Time(2000 * MS)).unwrap().links[0].agreement;
     assert_eq!((agreement.decisions, agreement.equal, agreement.drops), (200, 200, lost as u64));
 }

@@ -147,7 +147,7 @@ fn a_summary_is_of_what_happened_in_the_measured_period_its_ends_among_it() {
     by_hand.arrives(3100, 1, 0, Some(DropCause::Full));
     by_hand.leaves(late, 3200, 199);
     let found = by_hand.0.finish(Time(9000 * MS)).unwrap();
-    let summary = serde_json::to_value(&found.links[0].1).unwrap();
+    let summary = serde_json::to_value(&found.links[0].summary).unwrap();
     let number = |key: &str| summary[key].as_u64();
     assert_eq!((number("arrived_pkts"), number("departed_pkts"), number("marked_pkts")), (Some(4), Some(3), Some(3)));
     assert_eq!(summary["drops_by_cause"], serde_json::json!({ "full": 1 }));
@@ -280,7 +280,7 @@ fn a_rate_that_changes_is_the_mean_over_what_is_measured_and_a_look_has_that_of_
         r#"{"rate": {"steps": [["0s", "8Mbit"], ["2s", "2Mbit"]]}, "queue": {"kind": "fifo", "limit": "9pkt"}}"#;
     let path = format!(r#"{{"duration": "9s", "path": {{"rtt": "10ms", "down": {steps}, "up": {steps}}}}}"#);
     let ledger = || Ledger::new(&serde_json::from_str(&path).unwrap(), (1, 0), Outputs::default(), None).unwrap();
-    let rate = |ledger: Ledger, end_ms| ledger.finish(Time(end_ms * MS)).unwrap().links[0].1.rate_bps;
+    let rate = |ledger: Ledger, end_ms| ledger.finish(Time(end_ms * MS)).unwrap().links[0].summary.rate_bps;
     assert_eq!([1000, 3000].map(|end| rate(ledger(), end)), [Some(8_000_000), Some(6_000_000)]);
     let mut measured = ledger();
     measured.measure(Time(1000 * MS), Time(4000 * MS));

@@ -230,7 +230,7 @@ proptest! {
             let mut ledger = Ledger::new(&scenario, (seed, 0), Outputs::default(), None).unwrap();
             events.iter().for_each(|event| ledger.take(*event).unwrap());
             let recorded = ledger.finish(end).unwrap();
-            let agreement = recorded.links[0].2;
+            let agreement = recorded.links[0].agreement;
             prop_assert_eq!((agreement.decisions, agreement.equal), (arrivals.len() as u64, arrivals.len() as u64), "{}", kind);
             // … and, of disciplines that draw nothing at random, by `replay`.
             if matches!(kind, "fifo" | "codel") {
@@ -320,7 +320,7 @@ fn packets_that_wait_in_both_at_the_end_are_no_decisions() {
             ledger.take(event).unwrap();
         }
     }
-    let agreement = ledger.finish(end).unwrap().links[0].2;
+    let agreement = ledger.finish(end).unwrap().links[0].agreement;
     assert_eq!((agreement.decisions, agreement.equal, agreement.drops), (2, 2, 1));
 }
 
@@ -342,7 +342,7 @@ fn lines_of_the_record_that_did_not_fit_leave_holes_and_nothing_falls() {
                 ledger.take(*event).unwrap();
             }
             let recorded = ledger.finish(end).unwrap();
-            assert_eq!(recorded.links[0].1.arrived_pkts, arrived, "one line of {missing} is missing");
+            assert_eq!(recorded.links[0].summary.arrived_pkts, arrived, "one line of {missing} is missing");
         }
     }
 }
