@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 import struct
 import subprocess
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 from conftest import ROOT, Command
 from rust_modules import uses
+from sojourn import _core
 from sojourn.cli import VERBS
 
 PACKAGE = ROOT / "python" / "sojourn"
@@ -168,3 +170,39 @@ def test_measuring_waits_for_no_module_that_only_help_or_stored_results_need(soj
     assert "sojourn.cli.measure" in loaded
     slow = {"cyclopts", "numpy", "polars", "matplotlib", "rich.console", "sojourn.results"}
     assert not slow & set(loaded)
+
+
+def _stub(body: list[ast.stmt], within: str = "") -> dict[str, list[str] | None]:
+    """Return the names of a stub; of what can be called, also its parameters."""
+    found: dict[str, list[str] | None] = {}
+    for each in body:
+        match each:
+            case ast.FunctionDef():
+                found[within + each.name] = [one.arg for one in (*each.args.args, *each.args.kwonlyargs)]
+            case ast.ClassDef():
+                found |= {each.name: None} | _stub(each.body, f"{each.name}.")
+            case ast.AnnAssign(target=ast.Name(name)):
+                found[within + name] = None
+    return found
+
+
+def _extension() -> dict[str, list[str] | None]:
+    """Return the same of the extension module as it is."""
+    found: dict[str, list[str] | None] = {}
+    for name, value in vars(_core).items():
+        if inspect.isclass(value) and not issubclass(value, Exception):
+            for inner, member in vars(value).items():
+                if inner == "__new__":
+                    found[f"{name}.__init__"] = ["self", *inspect.signature(value).parameters]
+                elif not inner.startswith("__"):
+                    found[f"{name}.{inner}"] = (
+                        list(inspect.signature(member).parameters) if callable(member) else None
+                    )
+        if not name.startswith("__"):
+            found[name] = None if inspect.isclass(value) else list(inspect.signature(value).parameters)
+    return found
+
+
+def test_the_stub_has_all_that_the_extension_module_has() -> None:
+    stub = ast.parse((PACKAGE / "_core.pyi").read_text(encoding="utf-8"))
+    assert _stub(stub.body) == _extension()

@@ -67,6 +67,22 @@ def clip(name: str) -> tuple[float, list[float], list[list[int]]]:
 def clips() -> list[str]:
     """Return the names of the clips that ship."""
 
+def replay(
+    queue: str,
+    at: Any,
+    size: Any,
+    flow: Any,
+    ecn: Any,
+    rate: str | None,
+    times: Any,
+    seed: int,
+    draws: Any | None,
+    drawn: str,
+    state: list[tuple[str, int | None, float]],
+    trace: bool,
+) -> dict[str, Any]:
+    """Send packets through a queue (JSON, as in a study). See `sojourn.parts.queue.replay`."""
+
 def play(
     algorithm: Any,
     clip: tuple[float, list[float], list[list[int]]],
@@ -123,6 +139,12 @@ def parse(text: str, name: str, sets: list[tuple[str, str]], extended: list[tupl
 def extends(text: str, name: str) -> str | None:
     """Return the study file that a study says that it extends, if it does."""
 
+def check_trace(kind: str, text: str) -> None:
+    """Check the text of a trace; StudyError names the line that is wrong.
+
+    `kind` is "link" (mahimahi), "video" (the frames of an EvalVid sender) or "recorded" (a workload).
+    """
+
 def mahimahi(text: str) -> list[tuple[float, float]]:
     """Return a mahimahi trace as periods of (seconds, kb/s); StudyError names the line that is wrong."""
 
@@ -134,11 +156,24 @@ def run(
     log: bool = False,
     progress: Callable[[float], object] | None = None,
     packets: Callable[[dict[str, Any]], object] | None = None,
+    clips: dict[int, Any] | None = None,
 ) -> dict[str, Any]:
     """Simulate one point: `summary` (JSON text) and tables of NumPy columns. Releases the GIL.
 
     With `packets`, the packet log is handed to it in pieces while the simulation runs, and is not returned.
+    `clips` are the packets of what users send, by their entry's place (see `sojourn.study.inputs`).
     """
+
+def export(point: str, at: str, path: str | os.PathLike[str], tick_ns: int) -> dict[str, Any]:
+    """Simulate one point and write what is seen at `at` to `path` (pcapng); return the true delays (columns).
+
+    `at` is `clients`, `servers` or the name of a hop; `tick_ns` the tick of TCP timestamps. Keys: `packets`,
+    the packet log as `run` returns it; and of each packet seen `frame` (number in the capture, from 1),
+    `link` (code of the last link that it crossed) and `packet` (row of the log).
+    """
+
+def links(point: str) -> list[str]:
+    """Return the names of a point's links, in the order of their codes in the packet log."""
 
 def packet_kinds() -> list[str]:
     """Return the names of the kinds of packets, in the order of their codes in the packet log."""
@@ -149,11 +184,15 @@ def drop_causes() -> list[str]:
 def udp_kinds() -> list[str]:
     """Return the names of the kinds of packets that are UDP; all others are TCP."""
 
-def buffers(scenario: str) -> str: ...
+def buffers(scenario: str) -> str:
+    """Return what the queues of a scenario hold (JSON), by link: `limit_pkts`, `limit_bytes`, `limit_ms`."""
+
 def thresholds() -> str:
     """Return the thresholds that goals may name (JSON): what each is, its limits, its source."""
 
-def provenance() -> str: ...
+def provenance() -> str:
+    """Return whence the loads and the household that ship are (JSON)."""
+
 def schema() -> str:
     """Return the JSON Schema of study files."""
 
@@ -226,6 +265,9 @@ def r_to_mos(r: Any) -> Any: ...
 def mos_of_plt(plt_s: Any, best_s: float, worst_s: float) -> Any: ...
 def lower_bound(samples: int, lacking: int, paused: int) -> bool:
     """Say whether delays are lower bounds: more than a few may lack something, or many were left out."""
+
+def compare_pictures(reference: Any, received: Any) -> tuple[float, float]:
+    """Return SSIM and mean squared error of two pictures: arrays of uint8 of shape (height, width)."""
 
 def match_captures(
     ingress: str | os.PathLike[str],
