@@ -349,7 +349,7 @@ def test_why_a_run_failed_is_said(
         (tmp_path / "flows.0" / f"{end}.json").write_text(json.dumps({"left": {}, "failed": failed}))
     told = (
         tmp_path,
-        [(None, Program("p", "flows.0"))],
+        [Program("p", "flows.0")],
         {"command": {"exit": code}},
         BytesIO(b"a\nthe last\n"),
     )

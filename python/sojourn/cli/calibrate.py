@@ -3,7 +3,7 @@
 import json as _json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter, validators
 
@@ -11,6 +11,9 @@ from sojourn.cli.exit import complain
 from sojourn.cli.flag import Flag
 from sojourn.study import Study, assignments
 from sojourn.sweep.workers import cores, open_workers
+
+if TYPE_CHECKING:
+    from sojourn.sweep.calibrate import Trial
 
 
 def calibrate(
@@ -65,16 +68,10 @@ def calibrate(
     with open_workers(jobs=min(jobs or cores(), replications)) as workers:
         for found in trials_of(scale, target, workers, replications=replications, duration=duration):
             if isinstance(found, Trial):
-                within = (
-                    "– (one replication)"
-                    if found.interval is None
-                    else "{:.1%} to {:.1%}".format(*found.interval)
-                )
-                row = f"{found.count:8}  {found.load:12.1%}  {within}"
                 if json:
-                    complain(row.strip())
+                    complain(_row(found).strip())
                 else:
-                    print(header + row, flush=True)
+                    print(header + _row(found), flush=True)
                     header = ""
     link = f"the {called(direction)}"
     if json:
@@ -82,3 +79,8 @@ def calibrate(
     else:
         offer = "session offers" if found.count == 1 else "sessions offer"
         print(f"{found.count} {offer} {found.load:.1%} of {link} (wanted: {target:.1%})")
+
+
+def _row(trial: "Trial") -> str:
+    within = "– (one replication)" if trial.interval is None else "{:.1%} to {:.1%}".format(*trial.interval)
+    return f"{trial.count:8}  {trial.load:12.1%}  {within}"

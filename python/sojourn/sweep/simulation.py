@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from sojourn import _core
 from sojourn.errors import SojournError, StoreError
@@ -35,6 +35,24 @@ class Failed:
 
     reason: str
     fatal: bool = False
+
+
+class Measured(NamedTuple):
+    """What one run came to.
+
+    Attributes
+    ----------
+    result : dict
+        As it is stored, without wall time.
+    tables : dict of str to DataFrame
+        Those that the study keeps: ``flows`` (connections), ``series`` and ``queues`` (samples over time).
+    wall_s : float
+        The time that it took.
+    """
+
+    result: dict[str, Any]
+    tables: dict[str, pl.DataFrame]
+    wall_s: float
 
 
 def simulate_point(point: Point, out: str, log: bool, build: str) -> Done | Failed:
@@ -83,9 +101,7 @@ def simulate_point(point: Point, out: str, log: bool, build: str) -> Done | Fail
         return Failed(reason(error))
 
 
-def simulate(
-    point: Point, packets: BinaryIO | None = None
-) -> tuple[dict[str, Any], dict[str, pl.DataFrame], float]:
+def simulate(point: Point, packets: BinaryIO | None = None) -> Measured:
     """Simulate and score one point.
 
     Parameters
@@ -94,12 +110,6 @@ def simulate(
         The point.
     packets
         A file that takes the packet log, if one is kept or analysed.
-
-    Returns
-    -------
-    result, tables, wall_s
-        The result without wall time; the tables that the study keeps: ``flows`` (connections), ``series`` and
-        ``queues`` (samples over time); and the time of the simulation.
     """
     clips = video.packets(point.document) | voice.packets(point.document)
     started = time.perf_counter()
@@ -127,7 +137,7 @@ def simulate(
     if packets is not None:
         scores |= analyses(point, packets, tables.get("flows"), summary, origins)
     made = {"version": _core.version(), "build": engine(), **counts}
-    return {**point.names, **summary, **scores, "engine": made}, tables, wall_s
+    return Measured({**point.names, **summary, **scores, "engine": made}, tables, wall_s)
 
 
 def analyses(

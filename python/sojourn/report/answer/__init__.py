@@ -197,16 +197,16 @@ def answer(
     sentences += wording.without_values(cells, goals, verdicts)
     sentences += beds.doubts(results)
     return Answer(
-        wording.title(cells),
-        [*sentences, *([rounds] if rounds else [])],
-        items,
-        cells,
-        goals,
-        ranking,
-        verdicts,
-        {choice: found for choice, found in of_choices.items() if found},
-        rounds,
-        looks(document),
+        title=wording.title(cells),
+        sentences=[*sentences, *([rounds] if rounds else [])],
+        items=items,
+        cells=cells,
+        goals=goals,
+        ranking=ranking,
+        verdicts=verdicts,
+        sizes={choice: found for choice, found in of_choices.items() if found},
+        rounds=rounds,
+        looks=looks(document),
     )
 
 

@@ -196,16 +196,16 @@ def compare(first: Results, second: Results, values: Sequence[str] = ()) -> Comp
         return [f"{name}: {sentence}" for name, results in named for sentence in of(results)]
 
     return Comparison(
-        names,
-        {axis: [label for label in labels[0][axis] if label in labels[1][axis]] for axis in shared},
-        len(common),
-        same,
-        found,
-        notes,
-        changed(first.document, second.document),
-        (engines(both[0]), engines(both[1])),
-        said(beds.said),
-        said(lambda results: bounded.said(results, called)),
+        names=names,
+        axes={axis: [label for label in labels[0][axis] if label in labels[1][axis]] for axis in shared},
+        cells=len(common),
+        same=same,
+        differences=found,
+        not_compared=notes,
+        settings=changed(first.document, second.document),
+        engines=(engines(both[0]), engines(both[1])),
+        beds=said(beds.said),
+        bounds=said(lambda results: bounded.said(results, called)),
     )
 
 

@@ -1,6 +1,6 @@
 """From results to the table that a figure is drawn from: one row per cell, replications together."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from itertools import product
@@ -47,11 +47,7 @@ def gather(spec: Spec, results: Sequence[Mapping[str, Any]], axes: Mapping[str, 
         axis: [label for label in labels if label in spec.only.get(axis, labels)]
         for axis, labels in axes.items()
     }
-    chosen = [
-        result
-        for result in results
-        if all(label_text(label) in axes.get(axis, ()) for axis, label in result["point"].items())
-    ]
+    chosen = _within(results, axes)
     if not chosen:
         raise SojournError(f"figure {spec.value!r}: there is no result for any of its cells")
     x, y = kind.axes(spec, axes)
@@ -80,7 +76,37 @@ def gather(spec: Spec, results: Sequence[Mapping[str, Any]], axes: Mapping[str, 
     ]
     if not rows:
         raise SojournError(_nothing(kind.numbers(spec), chosen))
-    known = {row["panel"] for row in rows}
+    return Plot(
+        spec=spec,
+        value=shown,
+        scale=scale_for(shown, spec.scale),
+        x=x,
+        y=y,
+        x_labels=list(axes.get(x, [""])),
+        y_labels=list(axes[y]) if y else list(dict.fromkeys(down for _, down, _ in cells)),
+        panels=_panels(spec, axes, spare, {row["panel"] for row in rows}),
+        frame=pl.DataFrame(rows, infer_schema_length=None),
+        points=points,
+        at_least=frozenset(at_least),
+        across_at_least=frozenset(across_at_least),
+    )
+
+
+def _within(
+    results: Sequence[Mapping[str, Any]], axes: Mapping[str, Sequence[str]]
+) -> list[Mapping[str, Any]]:
+    """Return the results of cells whose labels are all among those of the axes."""
+    return [
+        result
+        for result in results
+        if all(label_text(label) in axes.get(axis, ()) for axis, label in result["point"].items())
+    ]
+
+
+def _panels(
+    spec: Spec, axes: Mapping[str, Sequence[str]], spare: Sequence[str], known: Collection[str]
+) -> list[str]:
+    """Return the panels that have cells, in the order of the axes that neither x nor y shows."""
     combinations = product(*(axes[axis] for axis in spare))
     order = [_panel(dict(zip(spare, labels, strict=True)), spare) for labels in combinations]
     panels = [panel for panel in order if panel in known]
@@ -89,20 +115,7 @@ def gather(spec: Spec, results: Sequence[Mapping[str, Any]], axes: Mapping[str, 
             f"figure {spec.value!r} would have {len(panels)} panels, one for each combination of "
             f"{', '.join(spare)}; choose some labels with `only`"
         )
-    return Plot(
-        spec,
-        shown,
-        scale_for(shown, spec.scale),
-        x,
-        y,
-        list(axes.get(x, [""])),
-        list(axes[y]) if y else list(dict.fromkeys(down for _, down, _ in cells)),
-        panels,
-        pl.DataFrame(rows, infer_schema_length=None),
-        points,
-        at_least=frozenset(at_least),
-        across_at_least=frozenset(across_at_least),
-    )
+    return panels
 
 
 def _panel(point: Mapping[str, str], spare: Sequence[str]) -> str:

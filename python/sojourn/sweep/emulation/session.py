@@ -109,20 +109,8 @@ def run(
         if look is not None:
             looks, descriptors["live"] = os.pipe()
             closing.add(descriptors["live"])
-        document = trace.fill(point.document)
-        setup = {
-            "document": document,
-            "seed": point.seed,
-            "replication": point.replication,
-            **vars(options),
-            "command": [list(os.fsencode(word)) for word in options.command],
-            "server": None if options.server is None else list(os.fsencode(options.server)),
-            "user": _user(),
-            "caller": [os.getuid(), os.getgid()],
-            "every_s": every_s,
-            "descriptors": descriptors,
-        }
-        setup_file.write(json.dumps(setup).encode())
+        setup = _setup(point, options)
+        setup_file.write(json.dumps({**setup, "every_s": every_s, "descriptors": descriptors}).encode())
         setup_file.seek(0)
         passed = [setup_file.fileno(), result, *(fd for fd in descriptors.values() if fd is not None)]
         passed += inherited
@@ -146,8 +134,26 @@ def run(
             helper.wait()
             if watcher is not None:
                 watcher.join(timeout=1)
+    return _came(text, helper.returncode)
+
+
+def _setup(point: Point, options: Options) -> dict[str, Any]:
+    """Return what the emulator is told, but for the descriptors."""
+    return {
+        "document": trace.fill(point.document),
+        "seed": point.seed,
+        "replication": point.replication,
+        **vars(options),
+        "command": [list(os.fsencode(word)) for word in options.command],
+        "server": None if options.server is None else list(os.fsencode(options.server)),
+        "user": _user(),
+        "caller": [os.getuid(), os.getgid()],
+    }
+
+
+def _came(text: bytes, code: int) -> dict[str, Any]:
+    """Return what the emulator said, which ended with this code; raise BedError if there was no bed."""
     if not text:
-        code = helper.returncode
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
         raise BedError(f"the emulator ended before the command did ({how})")
     came = json.loads(_NUMBERS.sub(b"", text))

@@ -18,7 +18,7 @@ from sojourn.study import Point
 from sojourn.study.units import nanoseconds
 from sojourn.sweep.emulation import Options, session
 from sojourn.sweep.testbed.plan import Entry, variables
-from sojourn.sweep.testbed.program import FIRST_PAIR, Left
+from sojourn.sweep.testbed.program import FIRST_PAIR, Left, Program
 
 _AGENT = Path(__file__).with_name("host.py")
 _STARTING_S = 60.0
@@ -76,43 +76,22 @@ def running(
         There is no bed on this machine.
     """
     duration_ns, warmup_ns = (nanoseconds(point.document[key]) for key in ("duration", "warmup"))
+    programs = [program for entry in entries for program in entry.programs]
     with ExitStack() as stack:
         folder = stack.enter_context(_scratch())
-        programs = [(entry, program) for entry in entries for program in entry.programs]
-        told = []
-        for number, (_, program) in enumerate(programs):
-            room = folder / program.key
-            room.mkdir(parents=True)
-            for name, content in program.files.items():
-                (room / name).write_bytes(content)
-            told.append(
-                {
-                    "name": program.name,
-                    "key": program.key,
-                    "pair": FIRST_PAIR + number,
-                    "folder": str(room),
-                    "client": program.client,
-                    "server": program.server,
-                    "congestion": program.settings.congestion,
-                    "options": program.settings.options,
-                }
-            )
         sockets = [*socket.socketpair(), *socket.socketpair()]
         for each in sockets:
             stack.enter_context(each)
         begin, begins, at_client, at_server = (each.fileno() for each in sockets)
         plan = folder / "plan.json"
-        plan.write_text(
-            json.dumps(
-                {
-                    "duration_ns": duration_ns,
-                    "warmup_ns": warmup_ns,
-                    "programs": told,
-                    "begin": begins,
-                    "peers": {"client": at_client, "server": at_server},
-                }
-            )
-        )
+        told = {
+            "duration_ns": duration_ns,
+            "warmup_ns": warmup_ns,
+            "programs": [_told(program, number, folder) for number, program in enumerate(programs)],
+            "begin": begins,
+            "peers": {"client": at_client, "server": at_server},
+        }
+        plan.write_text(json.dumps(told))
         _give_away(folder)
         agent = [sys.executable, "-I", str(_AGENT), str(plan)]
         options = Options(
@@ -120,7 +99,7 @@ def running(
             server=shlex.join([*agent, "server"]),
             variables=tuple(variables(entries).items()),
             duration_s=max(_STARTING_S, duration_ns * 1e-9 + _ENDING_S),
-            pairs=tuple(program.pair(number) for number, (_, program) in enumerate(programs)),
+            pairs=tuple(program.pair(number) for number, program in enumerate(programs)),
             measured_s=(warmup_ns * 1e-9, duration_ns * 1e-9),
             offload=offload,
         )
@@ -135,14 +114,30 @@ def running(
             stderr=words.fileno(),
         )
         _check(folder, programs, report, words)
-        left = iter(
-            [_left(folder / program.key, report, number) for number, (_, program) in enumerate(programs)]
-        )
+        left = iter([_left(folder / program.key, report, number) for number, program in enumerate(programs)])
         by_entry = [[next(left) for _ in entry.programs] for entry in entries]
         places = [place for place, entry in enumerate(entries) for _ in entry.programs]
         of_pair = dict(enumerate(places, FIRST_PAIR))
         pairs = report["engine"].get("pair_of_flow", [])
         yield Ran(report, by_entry, [of_pair.get(pair, -1) for pair in pairs])
+
+
+def _told(program: Program, number: int, folder: Path) -> dict[str, Any]:
+    """Make the room of a program, with its files; return what both ends are told of it."""
+    room = folder / program.key
+    room.mkdir(parents=True)
+    for name, content in program.files.items():
+        (room / name).write_bytes(content)
+    return {
+        "name": program.name,
+        "key": program.key,
+        "pair": FIRST_PAIR + number,
+        "folder": str(room),
+        "client": program.client,
+        "server": program.server,
+        "congestion": program.settings.congestion,
+        "options": program.settings.options,
+    }
 
 
 @contextmanager
@@ -175,10 +170,10 @@ def _read(file: Path) -> dict[str, Any]:
     return json.loads(file.read_text()) if file.is_file() else {}
 
 
-def _check(folder: Path, programs: list[Any], report: dict[str, Any], words: BinaryIO) -> None:
+def _check(folder: Path, programs: list[Program], report: dict[str, Any], words: BinaryIO) -> None:
     files = [
         (folder / program.key / f"{end}.json", program, end)
-        for _, program in programs
+        for program in programs
         for end in ("client", "server")
     ]
     for file, program, end in files:

@@ -1,6 +1,7 @@
 """One point run on the testbed, scored and stored: what the worker does."""
 
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from tempfile import TemporaryFile
 from typing import Any, BinaryIO
@@ -18,10 +19,10 @@ from sojourn.study.links import links
 from sojourn.study.units import nanoseconds, seconds
 from sojourn.sweep.emulation import BedError
 from sojourn.sweep.emulation import log as packet_log
-from sojourn.sweep.simulation import Done, Failed, analyses, reason
+from sojourn.sweep.simulation import Done, Failed, Measured, analyses, reason
 from sojourn.sweep.testbed import result, series
 from sojourn.sweep.testbed.bed import running
-from sojourn.sweep.testbed.kind import Place
+from sojourn.sweep.testbed.kind import Gathered, Place
 from sojourn.sweep.testbed.naming import identity
 from sojourn.sweep.testbed.plan import plan
 
@@ -67,9 +68,7 @@ def run_point(point: Point, out: str, log: bool, build: str, offload: bool = Tru
         return Failed(reason(error))
 
 
-def measure(
-    point: Point, packets: BinaryIO | None = None, offload: bool = True
-) -> tuple[dict[str, Any], dict[str, pl.DataFrame], float]:
+def measure(point: Point, packets: BinaryIO | None = None, offload: bool = True) -> Measured:
     """Run one point on the testbed and score it.
 
     Parameters
@@ -80,11 +79,6 @@ def measure(
         A file that takes the packet log, if one is kept or analysed.
     offload
         Hosts have cards that cut and join packets.
-
-    Returns
-    -------
-    result, tables, wall_s
-        The result; the series of flows and queues, if they are asked for; the time that it took.
     """
     started = time.perf_counter()
     entries = plan(point)
@@ -115,10 +109,18 @@ def measure(
             length = nanoseconds(point.document["duration"])
             tables["queues"] = series.queues(step, length, packets.name, names)
     wall_s = round(time.perf_counter() - started, 6)
-    notes = [f"{place.key}: {note}" for place, _, found in gathered for note in found.notes]
-    facts = {place.key: found.facts for place, _, found in gathered if found.facts}
+    made = _made(point, report, [(place, found) for place, _, found in gathered])
+    return Measured(
+        {**point.names, "links": report["links"], **numbers, **scores, "engine": made}, tables, wall_s
+    )
+
+
+def _made(point: Point, report: dict[str, Any], gathered: Sequence[tuple[Place, Gathered]]) -> dict[str, Any]:
+    """Return how the result came about: the emulator, the kernel, and what the programs say of themselves."""
+    notes = [f"{place.key}: {note}" for place, found in gathered for note in found.notes]
+    facts = {place.key: found.facts for place, found in gathered if found.facts}
     bed = report["engine"]
-    told = {
+    return {
         "version": _core.version(),
         "build": engine(),
         "clock": "wall",
@@ -133,7 +135,6 @@ def measure(
         **({"notes": notes} if notes else {}),
         **({"programs": facts} if facts else {}),
     }
-    return {**point.names, "links": report["links"], **numbers, **scores, "engine": told}, tables, wall_s
 
 
 def _carries(place: Place) -> str | None:
