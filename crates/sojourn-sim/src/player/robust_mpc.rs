@@ -8,6 +8,8 @@
 //! Exhaustive, but that branches are cut that cannot become the best. Of equal
 //! plans the one with higher levels first is taken. The level of the first segment is the lowest.
 
+use std::ops::Range;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sojourn_net::with_defaults;
@@ -58,6 +60,15 @@ pub(super) struct RobustMpc {
     predicted: Option<f64>,
 }
 
+/// A plan as far as it goes: its first level and its last, what is buffered then, and what it is worth.
+#[derive(Clone, Copy)]
+struct Plan {
+    first: Option<usize>,
+    last: usize,
+    buffer_s: f64,
+    worth: f64,
+}
+
 /// The best plan found so far: its worth, and its first level.
 struct Best {
     worth: f64,
@@ -70,38 +81,29 @@ impl RobustMpc {
         Self { options, throughputs, errors, expected: None, predicted: None }
     }
 
-    /// Goes through the plans for `left` segments from `k` on.
-    #[allow(clippy::too_many_arguments, reason = "the state of a search")]
-    fn search(
-        &self,
-        state: &State<'_>,
-        kbps: f64,
-        k: usize,
-        left: usize,
-        (last, buffer_s, worth): (usize, f64, f64),
-        first: Option<usize>,
-        best: &mut Best,
-    ) {
+    /// Goes through all that may follow a plan with the segments that are left.
+    fn search(&self, state: &State<'_>, kbps: f64, left: Range<usize>, plan: Plan, best: &mut Best) {
         let rates = state.clip.rates_kbps();
         for level in (0..rates.len()).rev() {
-            let download_s = state.clip.sizes_of(k)[level] as f64 * 8e-3 / kbps;
-            let stall_s = (download_s - buffer_s).max(0.0);
-            let buffer_s = (buffer_s - download_s).max(0.0) + state.clip.segment_s();
+            let download_s = state.clip.sizes_of(left.start)[level] as f64 * 8e-3 / kbps;
+            let stall_s = (download_s - plan.buffer_s).max(0.0);
+            let buffer_s = (plan.buffer_s - download_s).max(0.0) + state.clip.segment_s();
             let rate = rates[level] * 1e-3;
-            let change = (rate - rates[last] * 1e-3).abs();
-            let worth = worth + rate - self.options.stall_penalty * stall_s - self.options.switch_penalty * change;
-            let first = first.unwrap_or(level);
-            if left == 1 {
+            let change = (rate - rates[plan.last] * 1e-3).abs();
+            let worth = plan.worth + rate - self.options.stall_penalty * stall_s - self.options.switch_penalty * change;
+            let first = plan.first.unwrap_or(level);
+            if left.len() == 1 {
                 if worth > best.worth {
                     *best = Best { worth, first };
                 }
                 continue;
             }
             // At best, what follows rises to the top without a stall, at once or never.
-            let (after, top) = ((left - 1) as f64, rates[rates.len() - 1] * 1e-3);
+            let (after, top) = ((left.len() - 1) as f64, rates[rates.len() - 1] * 1e-3);
             let bound = worth + after * top - self.options.switch_penalty.clamp(0.0, after) * (top - rate);
             if bound > best.worth {
-                self.search(state, kbps, k + 1, left - 1, (level, buffer_s, worth), Some(first), best);
+                let plan = Plan { first: Some(first), last: level, buffer_s, worth };
+                self.search(state, kbps, left.start + 1..left.end, plan, best);
             }
         }
     }
@@ -124,7 +126,8 @@ impl Player for RobustMpc {
         self.predicted = Some(kbps);
         let horizon = (self.options.horizon as usize).min(state.clip.len() - state.segment);
         let mut best = Best { worth: f64::NEG_INFINITY, first: 0 };
-        self.search(state, kbps, state.segment, horizon, (last, state.buffer_s, 0.0), None, &mut best);
+        let plan = Plan { first: None, last, buffer_s: state.buffer_s, worth: 0.0 };
+        self.search(state, kbps, state.segment..state.segment + horizon, plan, &mut best);
         Choice::at_once(best.first)
     }
 
@@ -178,7 +181,8 @@ mod tests {
                 };
                 let player = RobustMpc::new(MpcOptions::default());
                 let mut best = Best { worth: f64::NEG_INFINITY, first: 0 };
-                player.search(&state, kbps, state.segment, 4, (last, buffer_s, 0.0), None, &mut best);
+                let plan = Plan { first: None, last, buffer_s, worth: 0.0 };
+                player.search(&state, kbps, state.segment..state.segment + 4, plan, &mut best);
                 assert_eq!(best.first, exhaustive(&state, kbps, 4), "{kbps} kb/s, {buffer_s} s");
             }
         }
