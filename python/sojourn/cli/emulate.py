@@ -128,7 +128,7 @@ def emulate(
         Print an object at the end; the command's output goes to standard error.
     """
     from sojourn.study import assignments, selection
-    from sojourn.study.units import seconds
+    from sojourn.study.units import nanoseconds
     from sojourn.sweep.emulation import BedError, Options, point_of, run
 
     if check:
@@ -159,7 +159,7 @@ def emulate(
         access=access_rate,
         congestion=congestion,
         variables=(*([("net.ipv4.tcp_ecn", "1")] if ecn else []), *variables),
-        duration_s=None if duration is None else seconds(duration),
+        duration_s=None if duration is None else nanoseconds(duration, "--duration") / 1e9,
     )
     with ExitStack() as stack:
         # Where there is room for the file, there is for what it is made from.

@@ -41,7 +41,7 @@ pub struct Frame<'a> {
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The file could not be opened or read.
-    #[error("{0}: {1}")]
+    #[error("{}: {}", .0, without_number(.1))]
     Io(String, std::io::Error),
     /// It is no capture.
     #[error(
@@ -256,6 +256,12 @@ fn is_stdin(path: &Path) -> bool {
 
 pub(crate) fn io_error(path: &Path, error: std::io::Error) -> ReadError {
     ReadError::Io(name_of(path), error)
+}
+
+/// The system's words, without the number of its error that Rust adds to them.
+fn without_number(error: &std::io::Error) -> String {
+    let words = error.to_string();
+    words.split_once(" (os error ").map_or(words.clone(), |(words, _)| words.to_owned())
 }
 
 /// A path on one line.

@@ -55,6 +55,19 @@ fn boundary(text: &str, at: usize) -> usize {
 /// Names that a list of what was expected shows.
 const LISTED: usize = 12;
 
+/// Names that other programs have for keys of ours.
+const ELSEWHERE: [(&str, &str); 9] = [
+    ("congestion", "transport"),
+    ("congestion-control", "transport"),
+    ("cc", "transport"),
+    ("tcp", "transport"),
+    ("bandwidth", "rate"),
+    ("delay", "rtt"),
+    ("latency", "rtt"),
+    ("qdisc", "queue"),
+    ("aqm", "queue"),
+];
+
 /// Adds "did you mean" to serde's complaint about an unknown key or name, and shortens a long list of what it expected.
 pub(super) fn suggest(message: &str) -> String {
     let mut names = message.split('`').skip(1).step_by(2);
@@ -63,7 +76,9 @@ pub(super) fn suggest(message: &str) -> String {
         return message.to_owned();
     };
     let names: Vec<&str> = names.collect();
-    let near = names.iter().map(|name| (distance(found, name), name)).min();
+    let elsewhere = ELSEWHERE.iter().find(|(other, ours)| *other == found && names.contains(ours));
+    let near = elsewhere
+        .map_or_else(|| names.iter().map(|name| (distance(found, name), *name)).min(), |(_, ours)| Some((0, *ours)));
     let listed = message.split_once("expected one of").filter(|_| names.len() > LISTED + 1);
     let message = listed.map_or(message.to_owned(), |(said, _)| {
         let first = names[..LISTED].join("`, `");
@@ -113,7 +128,14 @@ fn narrow(text: &str, span: Range<usize>, message: &str) -> Range<usize> {
             !region[..*at].ends_with(word) && after.starts_with('=')
         })
     } else if message.starts_with("unknown variant") {
+        // Of a table that is written as a dotted key, the span ends with that key.
+        let region = &rest[..length.max(rest.find('\n').unwrap_or(rest.len()))];
         region.match_indices(quoted).find(|(at, _)| region[..*at].ends_with(['"', '\'']))
+    } else if let Some(wrong) = message.strip_prefix("invalid ").filter(|_| region.starts_with(['[', '{'])) {
+        // A value of another type: where the table has it once, that is the place.
+        let value = wrong.split(['"', '`']).nth(1).unwrap_or_default();
+        let mut values = region.match_indices(value).filter(|(at, _)| is_value(region, *at, value));
+        values.next().filter(|_| values.next().is_none())
     } else {
         let value = message.strip_prefix('"').and_then(|rest| rest.split('"').next()).unwrap_or_default();
         region.match_indices(value).find(|(at, _)| region[..*at].ends_with(['"', '\'']))
@@ -122,6 +144,18 @@ fn narrow(text: &str, span: Range<usize>, message: &str) -> Range<usize> {
         Some((at, words)) => start + at..start + at + words.len(),
         None => span,
     }
+}
+
+/// Whether the words at a place are all of a key's value.
+fn is_value(text: &str, at: usize, words: &str) -> bool {
+    let (before, after) = (&text[..at], &text[at + words.len()..]);
+    let quote = before.chars().next_back().filter(|last| ['"', '\''].contains(last));
+    let key = quote.map_or(before, |quote| before.trim_end_matches(quote));
+    let ends = match quote {
+        Some(quote) => after.starts_with(quote),
+        None => !after.starts_with(|c: char| c.is_alphanumeric() || ['.', '_', '-', ':'].contains(&c)),
+    };
+    ends && key.trim_end_matches([' ', '\t']).ends_with('=')
 }
 
 /// Where the value of a dotted key stands, or what comes nearest to it from the outside.

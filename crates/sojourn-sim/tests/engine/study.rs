@@ -217,6 +217,40 @@ fn errors_show_the_place() {
 }
 
 #[test]
+fn a_value_of_another_type_is_shown_where_it_stands_in_its_table() {
+    let red = |keys: &str| error_with("\"fifo\", limit", &format!("\"red\", {keys}, limit"));
+    insta::assert_snapshot!(red("min = \"9pkt\""), @r#"
+    study.toml:9:58: invalid type: string "9pkt", expected a number
+      |
+    9 | down = { rate = "16Mbit", queue = { kind = "red", min = "9pkt", limit = "64pkt" } }
+      |                                                          ^^^^
+    "#);
+    insta::assert_snapshot!(error_with("codec = \"g711a\"", "call = \"10s\"\ncount = -1"), @r#"
+    study.toml:21:9: invalid value: integer `-1`, expected a whole number from 0 to 4294967295
+       |
+    21 | count = -1
+       |         ^^
+    "#);
+    // Which of two it is, nobody knows: the table.
+    insta::assert_snapshot!(red("min = \"9pkt\", max = \"9pkt\""), @r#"
+    study.toml:9:35: invalid type: string "9pkt", expected a number
+      |
+    9 | down = { rate = "16Mbit", queue = { kind = "red", min = "9pkt", max = "9pkt", limit = "64pkt" } }
+      |                                   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+    "#);
+}
+
+#[test]
+fn a_name_that_others_have_for_a_key_is_answered_with_ours() {
+    insta::assert_snapshot!(error_with("transport = \"cubic\"", "congestion = \"cubic\""), @r#"
+    study.toml:14:1: unknown field `congestion`, expected one of `name`, `source`, `transport`, `direction`, `count`, `rtt`, `start-within`, `start`, `stop`, `over`, `access`, `mss` and 22 more; did you mean `transport`?
+       |
+    14 | congestion = "cubic"
+       | ^^^^^^^^^^
+    "#);
+}
+
+#[test]
 fn what_cannot_be_simulated_is_refused() {
     for (from, to, says) in [
         ("\"20s\"", "\"20s\"\nwarmup = \"20s\"", "leaves nothing"),
