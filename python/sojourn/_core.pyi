@@ -191,7 +191,7 @@ def thresholds() -> str:
     """Return the thresholds that goals may name (JSON): what each is, its limits, its source."""
 
 def provenance() -> str:
-    """Return whence the loads and the household that ship are (JSON)."""
+    """Return where the loads and the household that ship come from (JSON)."""
 
 def schema() -> str:
     """Return the JSON Schema of study files."""

@@ -41,6 +41,12 @@ class Found:
     fifos : list of str
         All FIFOs, the rules of thumb among them.
     rules : list of Rule
+    best_fifo, chosen : str
+        Names of candidates: the best FIFO, and the advice.
+    decided : str
+        By what the advice was chosen, see :func:`.elimination.choose`.
+    standing : Standing
+        Where those of the race stand.
     """
 
     asked: Question
@@ -170,16 +176,16 @@ class Search:
             in_race = list(self._fifos)
         chosen, decided, standing = self.findings.choose(in_race)
         return Found(
-            self.asked,
-            self.findings,
-            {**self._fifos, **self.disciplines},
-            [name for name in in_race if name in self.findings.runs],
-            [name for name in self._fifos if name in self.findings.runs],
-            self.rules,
-            self.best_fifo,
-            chosen,
-            decided,
-            standing,
+            asked=self.asked,
+            findings=self.findings,
+            candidates={**self._fifos, **self.disciplines},
+            race=[name for name in in_race if name in self.findings.runs],
+            fifos=[name for name in self._fifos if name in self.findings.runs],
+            rules=self.rules,
+            best_fifo=self.best_fifo,
+            chosen=chosen,
+            decided=decided,
+            standing=standing,
         )
 
 

@@ -203,6 +203,21 @@ def _start(plan: Mapping[str, Any], end: str, bell: _Bell) -> dict[int, str]:
     return children
 
 
+def _time_zero(begin: int, peer: socket.socket, end: str) -> int | None:
+    """Say that this end is ready; return what the clock shows at time zero, when both are."""
+    if end == "server":
+        os.close(begin)
+        peer.send(b"r")
+        told = peer.recv(8)
+    else:
+        if peer.recv(1) != b"r":
+            return None
+        os.write(begin, b"r")
+        told = os.read(begin, 8)
+        peer.send(told)
+    return struct.unpack("Q", told)[0] if len(told) == 8 else None
+
+
 def _reap(children: dict[int, str], until_s: float) -> None:
     """Take in what has ended, until nothing is left or the time is over."""
     while children and time.monotonic() < until_s:
@@ -231,19 +246,9 @@ def main(plan_file: str, end: str) -> int:
         signal.signal(signal.SIGTERM, lambda *_: os._exit(143))
         if not bell.await_all(len(children)):
             return 1
-        if end == "server":
-            os.close(plan["begin"])
-            peer.send(b"r")
-            told = peer.recv(8)
-        else:
-            if peer.recv(1) != b"r":
-                return 1
-            os.write(plan["begin"], b"r")
-            told = os.read(plan["begin"], 8)
-            peer.send(told)
-        if len(told) < 8:
+        epoch = _time_zero(plan["begin"], peer, end)
+        if epoch is None:
             return 1
-        epoch = struct.unpack("Q", told)[0]
         bell.ring(epoch)
     end_s = (epoch + plan["duration_ns"]) * 1e-9
     # What has ended earlier has nothing more to do, as a web user who has seen the page.

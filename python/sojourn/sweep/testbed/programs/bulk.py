@@ -93,6 +93,7 @@ class _Sender:
         }
 
     def start(self, selector: selectors.BaseSelector) -> None:
+        """Connect; the selector says when there is room to write."""
         self.socket = self.host.tcp()
         self.socket.bind((self.host.own, self.port))
         self.socket.setblocking(False)
@@ -103,6 +104,7 @@ class _Sender:
         selector.register(self.socket, selectors.EVENT_WRITE, self)
 
     def write(self, selector: selectors.BaseSelector) -> None:
+        """Write what TCP takes now; once all is written, wait for the other end to close."""
         if self.socket is None:
             return
         if self.to_send == 0:
@@ -132,6 +134,7 @@ class _Sender:
         return False
 
     def stop(self, selector: selectors.BaseSelector) -> None:
+        """Cut it off, as by a reset."""
         if self.socket is not None:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
             self.left["ended_ns"] = self.host.now()
@@ -145,6 +148,7 @@ class _Sender:
             self.socket = None
 
     def sample(self, at_ns: int) -> None:
+        """Note the smoothed round trip, once it is measured."""
         if (
             self.socket is not None
             and at_ns >= self.host.warmup_ns
@@ -153,12 +157,14 @@ class _Sender:
             self.left["rtt_ns"].append(rtt)
 
     def follow(self, at_ns: int) -> None:
+        """Note a row of the series: window, round trip, bytes delivered, pacing rate."""
         if self.socket is not None and at_ns <= self.host.duration_ns:
             info = TcpInfo.of(self.socket)
             row = [at_ns, info.cwnd_pkts, info.rtt_ns, info.delivered_bytes, info.pacing_bps]
             self.left["series"].append(row)
 
     def look(self, at_ns: int) -> None:
+        """Note what was repaired so far."""
         if self.socket is not None:
             info = TcpInfo.of(self.socket)
             self.left["looks"].append([at_ns, info.retransmits, info.timeouts, info.timeout_wait_s])
