@@ -41,28 +41,28 @@ pub(crate) fn finalize(log: &Log, tracks: &mut [Track], looks: &[Looked], hosts:
         &mut found,
         |i, _| log.len_of(i),
         |i, (track, found)| {
-            let host = &hosts.all[track.host[0] as usize];
+            let (host, shortest) = (&hosts.all[track.host[0] as usize], hosts.shortest(track));
             let transmission = if track.stamped() { host.transmission[0] } else { Default::default() };
             let first = looks[i].as_ref().filter(|_| !transmission.known());
-            let seen = first.and_then(|look| look.bounds(&track.scale(), host.echo_min));
-            let seen = seen.unwrap_or_else(|| Bounds::seen(log, i, track, host.echo_min, &transmission));
+            let seen = first.and_then(|look| look.bounds(&track.scale(), shortest));
+            let seen = seen.unwrap_or_else(|| Bounds::seen(log, i, track, shortest, &transmission));
             let seen = Found::look(log, i, track, hosts, seen, &transmission);
-            seen.settle(track, host.echo_min as f64);
+            seen.settle(track, shortest as f64);
             *found = Some(seen);
         },
     );
     for (track, _) in &found {
-        let host = &mut hosts.all[track.host[0] as usize];
+        let (least_sum, longer) = hosts.least_sum(track);
         if track.round_trip_base > 0.0 {
-            host.least_sum = host.least_sum.min(track.round_trip_base);
+            *least_sum = least_sum.min(track.round_trip_base - longer);
         }
     }
     for (track, found) in found {
-        let host = &hosts.all[track.host[0] as usize];
-        if let (Some(found), true) =
-            (found, host.least_sum < host.echo_min as f64 - track.tick_ns.unwrap_or(0.0) - SLACK)
-        {
-            found.settle(track, host.least_sum);
+        let shortest = hosts.shortest(track) as f64;
+        let (least_sum, longer) = hosts.least_sum(track);
+        let round_trip = *least_sum + longer;
+        if let (Some(found), true) = (found, round_trip < shortest - track.tick_ns.unwrap_or(0.0) - SLACK) {
+            found.settle(track, round_trip);
         }
     }
 }
@@ -98,7 +98,7 @@ impl Found {
             Estimator::Observer => track.tick_ns.unwrap_or(0.0) / (f64::from(near_least) + 1.0),
             Estimator::Reported => 0.0,
         };
-        let echo_min = hosts.all[track.host[0] as usize].echo_min as f64;
+        let echo_min = hosts.shortest(track) as f64;
         Self { least, floor, echo_min, lift: lift.max(track.lift), lucky }
     }
 
@@ -137,7 +137,7 @@ fn second_look<const SLOW: bool>(
     hosts: &Hosts,
     transmission: &Transmission,
 ) -> (f64, u32) {
-    let echo_min = hosts.all[track.host[0] as usize].echo_min;
+    let echo_min = hosts.shortest(track);
     let scale = track.scale();
     let reported = track.estimator == Estimator::Reported;
     let fine = track.protocol == Protocol::Utp || (!reported && scale.tick < PATH_JITTER);

@@ -15,13 +15,13 @@ const UTP_TICK_NS: f64 = 1000.0;
 pub(crate) fn finalize(log: &Log, tracks: &mut [Track], hosts: &mut Hosts, threads: usize) -> Vec<Looked> {
     let mut looks: Vec<Looked> = tracks.iter().map(|_| None).collect();
     let mut both: Vec<_> = tracks.iter_mut().zip(&mut looks).collect();
-    let all = &hosts.all;
+    let known = &*hosts;
     each(
         threads,
         &mut both,
         |i, _| log.len_of(i),
         |i, (track, look)| {
-            **look = FirstLook::at(log, i, track, all[track.host[0] as usize].echo_min);
+            **look = FirstLook::at(log, i, track, known.shortest(track));
             if look.is_none() {
                 fit(log, i, track);
             }

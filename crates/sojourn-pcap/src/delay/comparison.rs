@@ -6,7 +6,7 @@
 
 use crate::delay::log::{Log, TOWARD};
 use crate::delay::share::each;
-use crate::delay::track::Track;
+use crate::delay::track::{Queues, Track};
 use std::collections::BTreeMap;
 
 /// Packets of the reference that entered further apart than this bound nothing, ns.
@@ -32,7 +32,7 @@ struct Compared {
 pub(super) fn compare(
     log: &Log,
     tracks: &[Track],
-    of_host: &BTreeMap<u32, Vec<usize>>,
+    of_host: &BTreeMap<Queues, Vec<usize>>,
     [known, open]: [&[bool]; 2],
     raise: &[f64],
     threads: usize,

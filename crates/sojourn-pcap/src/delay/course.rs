@@ -14,7 +14,7 @@ const DELAYED_ACK: f64 = 25e6;
 /// After so many in a row that seem delayed the queue did grow.
 const MOST_DELAYED: u8 = 8;
 /// Echoes by senders that paused for no longer than this, ns, tell when the packet that they echo arrived.
-const PAUSE: f64 = 3e6;
+pub(crate) const PAUSE: f64 = 3e6;
 /// No queue holds a packet for longer, ns.
 const LONGEST_DELAY: f64 = 300e9;
 /// Places in [`Before::left_out`].

@@ -19,10 +19,9 @@
 
 use crate::delay::comparison::{FEWEST, TOLERANCE, compare, difference, within};
 use crate::delay::evidence::Evidence;
-use crate::delay::host::Hosts;
 use crate::delay::log::Log;
-use crate::delay::track::{Estimator, Protocol, Track};
-use std::collections::BTreeMap;
+use crate::delay::track::{Estimator, Protocol, Queues, Track};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Packets of which a flow has as many if it tells that the bases of all others are too high.
 const MANY: u64 = 50;
@@ -33,33 +32,33 @@ const ROUNDS: [f64; 5] = [1e6, 2e6, 4e6, 8e6, f64::INFINITY];
 
 /// Set of every track `cross_flow_base` (what its base is too high by), `unassigned` and `empty`. What an earlier log
 /// told stays where this one tells nothing.
-pub(crate) fn finalize(log: &Log, tracks: &mut [Track], hosts: &Hosts, threads: usize) {
-    let mut of_host: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+pub(crate) fn finalize(log: &Log, tracks: &mut [Track], threads: usize) {
+    let mut of_host: BTreeMap<Queues, Vec<usize>> = BTreeMap::new();
     for (i, _) in tracks.iter().enumerate().filter(|(_, track)| usable(track)) {
-        of_host.entry(tracks[i].host[0]).or_default().push(i);
+        of_host.entry(tracks[i].queues()).or_default().push(i);
     }
     let mut known: Vec<bool> = tracks.iter().map(|track| usable(track) && track.by_round_trip).collect();
     let mut raise = vec![0.0; tracks.len()];
-    let mut relative: Vec<bool> = vec![false; hosts.all.len()];
-    for (host, members) in &of_host {
+    let mut relative: BTreeSet<Queues> = BTreeSet::new();
+    for (queues, members) in &of_host {
         // Who sent nothing while this log lasted is no reference for those who did.
         let here: Vec<usize> = members.iter().copied().filter(|&i| log.len_of(i) > 0).collect();
         if here.len() > 1 && !here.iter().any(|&i| known[i]) {
             let longest = here.into_iter().max_by_key(|&i| (tracks[i].entries, std::cmp::Reverse(i)));
             longest.into_iter().for_each(|i| known[i] = true);
-            relative[*host as usize] = true;
+            relative.insert(*queues);
         }
     }
     let mut taken = vec![false; tracks.len()];
     for most in ROUNDS {
         let open: Vec<bool> = (0..tracks.len()).map(|i| usable(&tracks[i]) && !known[i]).collect();
-        let with_reference = |i: usize| of_host[&tracks[i].host[0]].iter().any(|&other| known[other]);
+        let with_reference = |i: usize| of_host[&tracks[i].queues()].iter().any(|&other| known[other]);
         if !(0..tracks.len()).any(|i| open[i] && with_reference(i)) {
             break;
         }
         let bounds = compare(log, tracks, &of_host, [&known, &open], &raise, threads);
         for (i, bounds) in bounds.iter().enumerate().filter(|(_, bounds)| bounds.len() >= FEWEST) {
-            let relative = relative[tracks[i].host[0] as usize];
+            let relative = relative.contains(&tracks[i].queues());
             let found = difference(bounds, &tracks[i], relative);
             let told =
                 |&(by, error): &(f64, f64)| error <= most && (by >= 0.0 || relative || tracks[i].entries >= MANY);
@@ -69,8 +68,8 @@ pub(crate) fn finalize(log: &Log, tracks: &mut [Track], hosts: &Hosts, threads: 
         }
     }
     shift_to_lowest(log, tracks, &of_host, (&known, &relative), &mut raise, threads);
-    for (&host, members) in &of_host {
-        settle(tracks, members, (&known, &taken), &mut raise, relative[host as usize]);
+    for (queues, members) in &of_host {
+        settle(tracks, members, (&known, &taken), &mut raise, relative.contains(queues));
     }
     for (i, track) in tracks.iter_mut().enumerate() {
         let own = known[i] || raise[i] > 0.0;
@@ -89,8 +88,8 @@ pub(crate) fn finalize(log: &Log, tracks: &mut [Track], hosts: &Hosts, threads: 
 fn shift_to_lowest(
     log: &Log,
     tracks: &mut [Track],
-    of_host: &BTreeMap<u32, Vec<usize>>,
-    (known, relative): (&[bool], &[bool]),
+    of_host: &BTreeMap<Queues, Vec<usize>>,
+    (known, relative): (&[bool], &BTreeSet<Queues>),
     raise: &mut [f64],
     threads: usize,
 ) {
@@ -100,7 +99,7 @@ fn shift_to_lowest(
     };
     let lowest: Vec<(&Vec<usize>, usize)> = of_host
         .iter()
-        .filter(|(host, _)| !relative[**host as usize])
+        .filter(|(queues, _)| !relative.contains(queues))
         .filter_map(|(_, members)| Some((members, below(members)?)))
         .collect();
     if lowest.is_empty() {
@@ -302,8 +301,6 @@ mod tests {
         for (entries, lowered) in [(MANY - 1, 0.0), (MANY, 6e6)] {
             // Packets of the second flow come between those of the first, and seem to have waited 6 ms longer.
             let (mut log, mut tracks) = (Log::default(), vec![track(0.0), track(14e6)]);
-            let mut hosts = Hosts::new(Vec::new());
-            tracks[0].key.address.into_iter().for_each(|address| _ = hosts.of(address));
             (tracks[0].base, tracks[0].by_round_trip) = (20e6, true);
             (tracks[1].base, tracks[1].entries) = (20e6, entries);
             for i in 0..1000i64 {
@@ -312,7 +309,7 @@ mod tests {
                     log.push(1, Entry::new(1, i * 1_000_000 + 20_500_000, i - 6, 0, None));
                 }
             }
-            finalize(&log, &mut tracks, &hosts, 1);
+            finalize(&log, &mut tracks, 1);
             assert!((tracks[0].cross_flow_base - lowered).abs() < 1.1e6, "{entries} {}", tracks[0].cross_flow_base);
         }
     }

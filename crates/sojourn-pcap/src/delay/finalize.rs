@@ -12,7 +12,7 @@ use crate::delay::meter::{Flow, Meter};
 use crate::delay::share::each;
 use crate::delay::state::{Choice, MeterState, NONE};
 use crate::delay::track::{Estimator, Protocol, Track};
-use crate::delay::{base_delay, clocks, cross_flow_base, transmission, within};
+use crate::delay::{base_delay, clocks, cross_flow_base, paths, transmission, within};
 use std::collections::BTreeMap;
 
 /// A flow that is silent for so long gets a new track when it goes on, ns.
@@ -51,9 +51,10 @@ impl Meter {
         let threads = options.threads;
         let looks = clocks::finalize(log, tracks, hosts, threads);
         choose_estimator(tracks, hosts, options.estimator);
+        paths::find(log, tracks, hosts, threads);
         let within = within::find(log, tracks, &looks, hosts, threads);
         base_delay::finalize(log, tracks, &looks, hosts, threads);
-        cross_flow_base::finalize(log, tracks, hosts, threads);
+        cross_flow_base::finalize(log, tracks, threads);
         transmission::finalize(log, tracks, within, hosts, threads);
         for track in tracks.iter().filter(|track| track.cross_flow_base > 0.0) {
             hosts.all[track.host[0] as usize].stats(track.protocol).bases_taken_over += 1;

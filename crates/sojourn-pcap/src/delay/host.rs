@@ -7,12 +7,13 @@
 use crate::decode::Address;
 use crate::delay::beside::Beside;
 use crate::delay::estimate::tcp_observer::Estimate;
+use crate::delay::path::Path;
 use crate::delay::quantiles::Quantiles;
 use crate::delay::series::Series;
 use crate::delay::skew::Skew;
 use crate::delay::tick::RATES;
 use crate::delay::total::Total;
-use crate::delay::track::Protocol;
+use crate::delay::track::{Protocol, Track};
 use sojourn_net::named;
 use std::collections::BTreeMap;
 
@@ -248,6 +249,8 @@ pub struct Hosts {
     pub all: Vec<Host>,
     index: BTreeMap<Address, u32>,
     local: Prefixes,
+    /// Of remote hosts and the local hosts that speak with them, where these are several.
+    pub(crate) paths: BTreeMap<[u32; 2], Path>,
     /// When any of them last sent, and when the first flow appeared that was already under way, ns.
     last_sent: i64,
     pub(crate) midstream: i64,
@@ -278,6 +281,21 @@ impl Hosts {
             self.midstream = self.midstream.min(at);
         }
         opened && self.last_sent < at.saturating_sub(SILENCE)
+    }
+
+    /// The shortest round trip on a track's path, ns.
+    #[inline]
+    pub(crate) fn shortest(&self, track: &Track) -> i64 {
+        self.all[track.host[0] as usize].echo_min.saturating_add(track.path.longer)
+    }
+
+    /// The shortest round trip on a track's path that one connection's least delays add up to, ns, and what the path is
+    /// longer by than the one of which it is kept.
+    pub(crate) fn least_sum(&mut self, track: &Track) -> (&mut f64, f64) {
+        match self.paths.get_mut(&track.host).filter(|path| path.apart) {
+            Some(path) => (&mut path.least_sum, 0.0),
+            None => (&mut self.all[track.host[0] as usize].least_sum, track.path.longer as f64),
+        }
     }
 
     /// The index of an address. After [`MOST_HOSTS`] all new addresses share the last place.

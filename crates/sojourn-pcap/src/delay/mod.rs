@@ -12,8 +12,8 @@
 //!   follows. `course`: the delays of a track, packet by packet; `beside`: those
 //!   that others tell.
 //! - [`estimate`]: the four estimators. `clocks`, `fits`, [`tick`], [`skew`], [`stamps`]: clocks.
-//! - `base_delay`, `bounds`, `scale`, `cross_flow_base`, `comparison`, `evidence`, `within`, [`transmission`],
-//!   `leasts`, `spacings`, `toward`, [`route`]: what the delay would be without a queue.
+//! - `path`, `paths`, `order`, `base_delay`, `bounds`, `scale`, `cross_flow_base`, `comparison`, `evidence`, `within`,
+//!   [`transmission`], `leasts`, `spacings`, `toward`, [`route`]: what the delay would be without a queue.
 
 pub mod ahead;
 mod base_delay;
@@ -35,7 +35,10 @@ mod leasts;
 mod line;
 pub(crate) mod log;
 pub(crate) mod meter;
+mod order;
 mod pages;
+mod path;
+mod paths;
 pub mod quantiles;
 pub mod route;
 mod scale;

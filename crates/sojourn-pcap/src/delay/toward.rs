@@ -50,7 +50,7 @@ impl Toward {
         let (scale, mut least) = (track.scale(), None);
         entries.for_each(|entry| self.add(entry, track, &scale, &mut least));
         self.connections.extend(least);
-        self.shortest = self.shortest.min(track.round_trip_base);
+        self.shortest = self.shortest.min(track.round_trip_base - track.path.longer as f64);
     }
 
     #[inline]
@@ -65,8 +65,9 @@ impl Toward {
         if least.is_none_or(|least| by < least.by) {
             *least = Some(Longer { by, length: entry.length(), packets: entry.packets() });
         }
-        if self.quickest.is_none_or(|(least, _)| round_trip < least) {
-            self.quickest = Some((round_trip, entry.length()));
+        let quick = round_trip - track.path.longer;
+        if self.quickest.is_none_or(|(least, _)| quick < least) {
+            self.quickest = Some((quick, entry.length()));
         }
         self.times.add(entry.place, entry.time - back as i64);
         self.times.tick = self.times.tick.max(tick);

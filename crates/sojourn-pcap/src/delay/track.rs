@@ -1,6 +1,7 @@
 //! Tracks: what is known of one direction of a flow, and what tells one from another.
 
 use crate::delay::flow::Key;
+use crate::delay::path::Path;
 use crate::delay::skew::Minima;
 use crate::delay::stamps::Unwrapped;
 use crate::delay::tick::Fit;
@@ -68,6 +69,9 @@ with_defaults! {
     }
 }
 
+/// Whose queues a packet meets: those from a host, or from it to one other.
+pub(crate) type Queues = (u32, Option<u32>);
+
 /// One direction of one flow under one estimator, as long as its clock and its route stay the same.
 #[derive(Debug, Default)]
 pub(crate) struct Track {
@@ -118,6 +122,8 @@ pub(crate) struct Track {
     pub(crate) last_base: Option<f64>,
     /// The base was bounded by round trips, so that it can be compared between flows.
     pub(crate) by_round_trip: bool,
+    /// How its path differs from others' to the same remote host.
+    pub(crate) path: Path,
     /// Another track of the same direction says more: this one gives no samples.
     pub(crate) silent: bool,
     /// It gave a sample.
@@ -139,6 +145,11 @@ impl Track {
             gap: f64::INFINITY,
             ..Self::default()
         }
+    }
+
+    /// The tracks whose packets share its queues have the same: those of the same sender, unless the path is apart.
+    pub(crate) fn queues(&self) -> Queues {
+        (self.host[0], self.path.apart.then_some(self.host[1]))
     }
 
     /// Whether `extra` of its entries is on a line without end.

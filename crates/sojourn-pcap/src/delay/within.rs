@@ -61,12 +61,11 @@ pub(crate) fn find(log: &Log, tracks: &[Track], first: &[Looked], hosts: &mut Ho
         threads,
         &mut found,
         |_, (_, members, _)| members.len() * MOST_SPACINGS,
-        |_, (host, members, found)| {
-            let echo_min = hosts.all[*host as usize].echo_min;
+        |_, (_, members, found)| {
             let mut times = Times::default();
             times.of_tracks(log, members, MOST_SPACINGS);
             let floor = |i: usize| {
-                let (track, look) = (&tracks[i], first[i].as_deref());
+                let (track, look, echo_min) = (&tracks[i], first[i].as_deref(), hosts.shortest(&tracks[i]));
                 let bounds = look.and_then(|look| look.bounds(&track.scale(), echo_min));
                 let bounds = bounds.unwrap_or_else(|| Bounds::seen(log, i, track, echo_min, &Transmission::default()));
                 bounds.floor - track.tick_ns.unwrap_or(0.0)
