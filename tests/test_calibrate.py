@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -102,6 +103,19 @@ def test_a_trial_has_its_number_of_sessions_and_not_the_studys() -> None:
         [point] = scale.points(count, 1, None)
         flows = point["document"]["flows"]
         assert sum(flow["count"] for flow in flows if flow["source"]["kind"] == "sessions") == count
+
+
+def test_a_load_that_ships_is_no_workload_of_the_study(tmp_path: Path) -> None:
+    (tmp_path / "house.toml").write_text(
+        'name = "house"\nduration = "9s"\nworkload = "household-evening"\n[path]\nrtt = "20ms"\n'
+        'down = { rate = "9Mbit" }\nup = { rate = "9Mbit" }\nqueue = { kind = "codel" }\n'
+    )
+    study = Study.load(tmp_path / "house.toml")
+    with pytest.raises(SojournError, match=r"has no sessions in the direction down$"):
+        calibrate.Scale(study, workload=None, direction="down")
+    for name in ("e", "household-evening"):
+        with pytest.raises(SojournError, match=rf"^--workload {name}: .* no such workload; it has none$"):
+            calibrate.Scale(study, workload=name, direction="down")
 
 
 @pytest.mark.parametrize(("text", "share"), [("96%", 0.96), ("0.96", 0.96), (" .5 ", 0.5), ("150 %", 1.5)])

@@ -79,7 +79,8 @@ class Scale:
             raise SojournError(
                 f"--direction {direction}: {study.file} has no such link; it has {listed(names)}"
             )
-        named = document.get("workload") or {}
+        # A name in place of a table is that of one load for every point, which ships.
+        named = there if isinstance(there := document.get("workload"), dict) else {}
         if workload is not None:
             if workload not in named:
                 has = listed(named) or "none"
