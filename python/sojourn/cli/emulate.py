@@ -129,7 +129,7 @@ def emulate(
     """
     from sojourn.study import assignments, selection
     from sojourn.study.units import nanoseconds
-    from sojourn.sweep.emulation import BedError, Options, point_of, run
+    from sojourn.sweep.emulation import BedError, Options, point_of
 
     if check:
         if study is not None or command is not None or shell:
@@ -165,33 +165,11 @@ def emulate(
         # Where there is room for the file, there is for what it is made from.
         rows = stack.enter_context(TemporaryFile(dir=log.absolute().parent)) if log else None
         frames = stack.enter_context(TemporaryFile(dir=pcap.absolute().parent)) if pcap else None
-        with ExitStack() as shown:
-            outputs = {"stdout": sys.stderr.fileno() if json else None, "stderr": None}
-            looks = []
-            if prometheus is not None:
-                from sojourn.capture.prometheus import Server
-                from sojourn.sweep.emulation.live import metrics
-
-                served = Server(prometheus, metrics)
-                shown.callback(served.close)
-                served.start()
-                looks.append(served.publish)
-            try:
-                if live:
-                    from sojourn.sweep.emulation.live import View
-
-                    view = shown.enter_context(View())
-                    outputs = {name: view.pipe() for name in outputs}
-                    looks.append(view)
-
-                def look(seen: dict[str, Any]) -> None:
-                    for shows in looks:
-                        shows(seen)
-
-                came = run(point, options, log=rows, capture=frames, look=look if looks else None, **outputs)
-            except BedError as error:
-                complain(str(error))
-                return _NO_BED
+        try:
+            came = _run(point, options, rows, frames, live=live, prometheus=prometheus, json=json)
+        except BedError as error:
+            complain(str(error))
+            return _NO_BED
         changing = _changing(point.document)
         kept = _written(
             (log, lambda file: _write_log(rows, file, point.document)),
@@ -200,6 +178,37 @@ def emulate(
         )
     code = _end(came, point, changing, json=json, quiet=quiet, strict=strict)
     return code if kept else code or Exit.FAILED
+
+
+def _run(
+    point: Any, options: Any, rows: Any, frames: Any, *, live: bool, prometheus: int | None, json: bool
+) -> dict[str, Any]:
+    """Run the command, and show the queues meanwhile to whoever is to see them."""
+    from sojourn.sweep.emulation import run
+
+    outputs = {"stdout": sys.stderr.fileno() if json else None, "stderr": None}
+    looks: list[Callable[[dict[str, Any]], None]] = []
+
+    def look(seen: dict[str, Any]) -> None:
+        for shows in looks:
+            shows(seen)
+
+    with ExitStack() as shown:
+        if prometheus is not None:
+            from sojourn.capture.prometheus import Server
+            from sojourn.sweep.emulation.live import metrics
+
+            served = Server(prometheus, metrics)
+            shown.callback(served.close)
+            served.start()
+            looks.append(served.publish)
+        if live:
+            from sojourn.sweep.emulation.live import View
+
+            view = shown.enter_context(View())
+            outputs = {name: view.pipe() for name in outputs}
+            looks.append(view)
+        return run(point, options, log=rows, capture=frames, look=look if looks else None, **outputs)
 
 
 def _command(command: str | None, shell: bool) -> tuple[str, ...]:
