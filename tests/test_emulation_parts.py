@@ -59,9 +59,9 @@ def test_what_the_emulator_cannot_be_told_is_refused() -> None:
 def test_what_ends_a_run_before_there_is_an_emulator_ends_it_all_the_same() -> None:
     with session._signals_handed_on() as begun:
         signal.raise_signal(signal.SIGTERM)
-        helper = subprocess.Popen(["sleep", "60"])
-        begun(helper)
-        assert helper.wait(timeout=9) == -signal.SIGTERM
+        child = subprocess.Popen(["sleep", "60"])
+        begun(child)
+        assert child.wait(timeout=9) == -signal.SIGTERM
 
 
 def test_what_the_emulator_wrote_is_a_table(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_what_disturbed_an_emulation_is_said_and_no_more() -> None:
 def test_an_emulator_that_ends_early_has_a_signal_a_code_or_a_reason(
     ends: str, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session, "_HELPER", f"import os, sys; {ends}")
+    monkeypatch.setattr(session, "_PROGRAM", f"import os, sys; {ends}")
     point = point_of(None, {"down": "10Mbit", "up": "1Mbit", "rtt": "40ms"}, [], {})
     with pytest.raises(session.BedError, match=said):
         session.run(point, Options(("true",)))

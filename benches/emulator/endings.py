@@ -33,7 +33,7 @@ HIDES = 'trap "" TERM HUP INT; setsid sh -c "trap : TERM HUP; while :; do sleep 
 WAYS = (
     "TERM",
     "KILL of the parent",
-    "KILL of the helper",
+    "KILL of the emulator",
     "KILL of the command",
     "closed terminal",
     "KILL early",
@@ -167,7 +167,7 @@ def one(way: str, *, ordinary: bool, marker: str, early_s: float, folder: Path) 
             running.terminate()
         elif way == "KILL of the parent":
             running.kill()
-        elif way == "KILL of the helper":
+        elif way == "KILL of the emulator":
             os.kill(children(running.pid)[0], signal.SIGKILL)
         elif way == "KILL of the command":
             os.kill(children(children(running.pid)[0])[0], signal.SIGKILL)

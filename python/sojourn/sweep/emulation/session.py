@@ -19,7 +19,7 @@ from sojourn.study import Point
 from sojourn.study.inputs import trace
 from sojourn.sweep.emulation.options import Options
 
-_HELPER = """
+_PROGRAM = """
 import json, os, sys
 sys.path.insert(0, sys.argv[1])
 from sojourn import _core
@@ -114,12 +114,12 @@ def run(
         setup_file.seek(0)
         passed = [setup_file.fileno(), result, *(fd for fd in descriptors.values() if fd is not None)]
         passed += inherited
-        words = (_HELPER, str(Path(__file__).parents[3]), str(setup_file.fileno()), str(result))
+        words = (_PROGRAM, str(Path(__file__).parents[3]), str(setup_file.fileno()), str(result))
         with _signals_handed_on() as begun:
-            helper = subprocess.Popen(
+            emulator = subprocess.Popen(
                 [sys.executable, "-I", "-c", *words], pass_fds=passed, stdout=stdout, stderr=stderr
             )
-            begun(helper)
+            begun(emulator)
             for fd in (held, result, descriptors["live"]):
                 if fd is not None:
                     os.close(fd)
@@ -131,10 +131,10 @@ def run(
             closing.remove(told)
             with os.fdopen(told, "rb") as said:
                 text = said.read()
-            helper.wait()
+            emulator.wait()
             if watcher is not None:
                 watcher.join(timeout=1)
-    return _came(text, helper.returncode)
+    return _came(text, emulator.returncode)
 
 
 def _setup(point: Point, options: Options) -> dict[str, Any]:
