@@ -32,7 +32,7 @@ stack = "linux"
 rtt = "80ms"
 start-within = "0s"
 [[flows]]
-source = { kind = "sessions", sizes = "20kB", interconnection = "100ms" }
+source = { kind = "sessions", sizes = "20kB", interconnection = "200ms" }
 transport = "cubic"
 direction = "up"
 stack = "linux"
@@ -128,8 +128,8 @@ def test_a_study_between_real_programs_has_the_results_of_a_simulation(sojourn: 
     assert keys({**simulated, "engine": {}}) == keys({**real, "engine": {}})
     bulk, sessions, paced = real["groups"].values()
     assert bulk["goodput_bps"] > 1e6 and bulk["rtt_ms"]["p50"] > 80, "it has its own distance"
-    # 68 ms, most of it its own ten packets; on busy processors up to 105. At the other's distance: 118.
-    assert sessions["completed"] > 5 and 30 < sessions["rtt_ms"]["p50"] < 110
+    # Most of it is its own ten packets: each begins when the one before is over, also on busy processors.
+    assert sessions["completed"] > 5 and 30 < sessions["rtt_ms"]["p50"] < 80
     theirs = list(simulated["groups"].values())[2]
     late = any("datagrams was sent" in note for note in real["engine"].get("notes", ()))
     # Where the machine stood still, the result says so: some of before the warm-up's end leave behind it.

@@ -140,10 +140,27 @@ impl Bbr1 {
         if self.min_rtt == Span(u64::MAX) { self.initial } else { product(bandwidth, self.min_rtt, gain) }
     }
 
+    /// What is sent at once, in whole segments, down.
+    fn quantum(&self) -> u64 {
+        quantum(self.pace.rate, self.mss) / self.mss * self.mss
+    }
+
+    /// Acknowledgements ran ahead of the bandwidth by so much; what was to be expected is whole segments, down.
+    fn watch_aggregation(&mut self, now: Time, delivered: u64) {
+        let extra = self.aggregation.on_ack(now, delivered, self.bandwidth()).next_multiple_of(self.mss);
+        self.extra.update(self.rounds.count / AGGREGATION_ROUNDS, extra.min(self.cwnd));
+    }
+
+    /// Room for acknowledgements that run ahead, in whole segments, down.
+    fn room(&self) -> u64 {
+        let most = self.bandwidth().bytes_in(MOST_AGGREGATION);
+        if self.full() { self.extra.get().min(most / self.mss * self.mss) } else { 0 }
+    }
+
     /// Room for the quanta in the sender, on the way and in the receiver, in an even number of segments; two more
     /// while probing.
     fn with_quanta(&self, bytes: u64) -> u64 {
-        let segments = (bytes + 3 * quantum(self.pace.rate, self.mss)).div_ceil(self.mss).next_multiple_of(2);
+        let segments = (bytes + 3 * self.quantum()).div_ceil(self.mss).next_multiple_of(2);
         let probing = matches!(self.mode, Mode::ProbeBw { phase: 0, .. });
         (segments + 2 * u64::from(probing)) * self.mss
     }
@@ -156,7 +173,7 @@ impl Bbr1 {
     /// segments; with that quantum while more is being sent than arrives.
     fn in_network(&self, now: Time, in_flight: u64, next_send: Time) -> u64 {
         let delivered = self.bandwidth().bytes_in(next_send.since(now)) / self.mss * self.mss;
-        let leaving = if self.gains().0 > UNIT { quantum(self.pace.rate, self.mss) } else { 0 };
+        let leaving = if self.gains().0 > UNIT { self.quantum() } else { 0 };
         (in_flight + leaving).saturating_sub(delivered)
     }
 
@@ -255,7 +272,8 @@ impl Bbr1 {
 
     fn probe_rtt(&mut self, now: Time, ack: &Ack) {
         let Mode::ProbeRtt { until, round_done } = &mut self.mode else { return };
-        self.held_back.end = ack.total_delivered + ack.left_in_flight;
+        // Also what leaves when the last of it has come: the mark is cleared by more than that (`tcp_rate_gen`).
+        self.held_back.end = ack.total_delivered + ack.left_in_flight + 1;
         match until {
             None if ack.left_in_flight <= LEAST_WINDOW * self.mss => {
                 *until = Some(now + PROBE_RTT);
@@ -292,9 +310,7 @@ impl Bbr1 {
 
     fn set_window(&mut self, ack: &Ack, lost: u64) {
         if !self.conserve(ack, lost) {
-            let aggregated = self.extra.get().min(self.bandwidth().bytes_in(MOST_AGGREGATION));
-            let room = if self.full() { aggregated } else { 0 };
-            let target = self.with_quanta(self.bdp(self.bandwidth(), self.gains().1) + room);
+            let target = self.with_quanta(self.bdp(self.bandwidth(), self.gains().1) + self.room());
             if self.full() {
                 self.cwnd = target.min(self.cwnd + ack.delivered);
             } else if self.cwnd < target || ack.total_delivered < self.initial {
@@ -314,8 +330,7 @@ impl CongestionControl for Bbr1 {
         (self.delivered, self.lost) = (ack.total_delivered, ack.total_lost);
         self.update_bandwidth(now, ack, lost);
         if ack.sample.is_some() {
-            let extra = self.aggregation.on_ack(now, ack.delivered, self.bandwidth()).min(self.cwnd);
-            self.extra.update(self.rounds.count / AGGREGATION_ROUNDS, extra);
+            self.watch_aggregation(now, ack.delivered);
         }
         self.update_cycle(now, ack, lost);
         self.check_drain(now, ack);

@@ -267,7 +267,8 @@ impl Bbr3 {
         self.idle_restart = false;
         let least = self.probe_rtt_window();
         let Mode::ProbeRtt { until, round_done } = &mut self.mode else { return };
-        self.held_back.end = self.delivered + ack.left_in_flight;
+        // Also what leaves when the last of it has come: the mark is cleared by more than that.
+        self.held_back.end = self.delivered + ack.left_in_flight + 1;
         match until {
             None if ack.left_in_flight <= least => {
                 *until = Some(now + PROBE_RTT);

@@ -14,7 +14,8 @@ pub struct Ack {
     pub una: u64,
     /// … and the first not sent before it arrived.
     pub next: u64,
-    /// Round-trip time measured by it.
+    /// Round-trip time measured by it: of the first segment that it acknowledges, or of the one sent last where rate
+    /// samples are asked for.
     pub rtt: Option<Span>,
     /// One-way delay of the segment that it echoes, and of the acknowledgement's own wait at the receiver; needs
     /// timestamps.

@@ -21,6 +21,7 @@ struct Stamp {
     in_flight: u64,
     lost: u64,
     app_limited: bool,
+    resent: bool,
 }
 
 /// The delivery accounts of one sender.
@@ -47,6 +48,7 @@ impl Delivery {
             in_flight,
             lost,
             app_limited: self.app_limited_until > 0,
+            resent: false,
         }
     }
 
@@ -63,7 +65,7 @@ impl Delivery {
     /// Outstanding segment number `i` is sent again.
     #[inline(never)]
     pub(super) fn resent(&mut self, i: usize, now: Time, in_flight: u64, lost: u64) {
-        self.stamps[i] = self.stamp(now, in_flight, lost);
+        self.stamps[i] = Stamp { resent: true, ..self.stamp(now, in_flight, lost) };
     }
 
     /// Outstanding segment number `i`, which ends at `end`, is delivered.
@@ -83,6 +85,13 @@ impl Delivery {
     /// The sender ran out of data with `in_flight` bytes in flight.
     pub(super) fn ran_dry(&mut self, in_flight: u64) {
         self.app_limited_until = (self.delivered + in_flight).max(1);
+    }
+
+    /// The round-trip time of the segment sent last of those that the acknowledgement delivers (`RS.rtt` of
+    /// draft-ietf-ccwg-bbr, `ca_rtt_us` of Linux), if it was sent once. A timestamp's echo is the first one's, which a delayed acknowledgement
+    /// made wait.
+    pub(super) fn rtt(&self, now: Time) -> Option<Span> {
+        self.newest.filter(|(stamp, _)| !stamp.resent).map(|(stamp, _)| now.since(stamp.sent))
     }
 
     /// The sample of an acknowledgement after which `delivered` bytes have been delivered and `lost` found to be lost.
@@ -141,6 +150,22 @@ mod tests {
         let sample = delivery.sample(ms(210), 5000, 0, RTT).expect("an interval of a round trip");
         assert_eq!((sample.delivered, sample.interval, sample.prior_delivered), (4000, Span::from_millis(110), 1000));
         assert_eq!((sample.tx_in_flight, sample.app_limited), (4000, false));
+    }
+
+    #[test]
+    fn a_round_trip_is_that_of_the_segment_sent_last_if_it_was_sent_once() {
+        let mut delivery = Delivery::default();
+        (1..=3).for_each(|i| delivery.sent(ms(10 * i), 1000 * i, 0));
+        assert_eq!(delivery.rtt(ms(100)), None);
+        for i in 1..=2 {
+            delivery.arrived(0, 1000 * i);
+            delivery.forget_first();
+        }
+        assert_eq!(delivery.rtt(ms(120)), Some(RTT), "one acknowledgement for both");
+        delivery.sample(ms(120), 2000, 0, RTT);
+        delivery.resent(0, ms(150), 1000, 0);
+        delivery.arrived(0, 3000);
+        assert_eq!(delivery.rtt(ms(260)), None, "of which time it was sent?");
     }
 
     #[test]

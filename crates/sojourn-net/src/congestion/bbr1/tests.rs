@@ -131,6 +131,40 @@ fn aggregation_is_remembered_for_five_to_ten_rounds() {
 }
 
 #[test]
+fn a_window_is_a_product_rounded_up_room_rounded_down_and_three_quanta_in_an_even_number() {
+    // (bandwidth in b/s, the window in segments) where a round trip takes 157 ms: Linux counts packets.
+    for (bandwidth, window) in [(257_700, 12), (262_000, 14), (330_000, 14), (100_000_000, 2744)] {
+        let mut bbr = Bbr1 { mss: 1448, cwnd: 10_000 * 1448, full_rounds: FULL_ROUNDS, ..bbr(1) };
+        bbr.mode = Mode::ProbeBw { phase: 3, since: Time::ZERO };
+        bbr.min_rtt = Span::from_millis(157);
+        bbr.pace.rate = Rate(bandwidth);
+        bbr.bandwidth.update(0, bandwidth);
+        bbr.extra.update(0, 8 * 1448);
+        bbr.set_window(&Ack::of(1448, Span::from_millis(600)), 0);
+        assert_eq!(bbr.cwnd, window * 1448, "{bandwidth}");
+    }
+}
+
+#[test]
+fn acknowledgements_run_ahead_by_whole_segments() {
+    let mut bbr = Bbr1 { cwnd: 100 * MSS, ..bbr(1) };
+    bbr.bandwidth.update(0, 8 * MSS * 1000); // A segment a millisecond.
+    for (ms, extra) in [(10.0, 2), (11.5, 3), (12.0, 4)] {
+        bbr.watch_aggregation(Time::ZERO + Span((ms * 1e6) as u64), 2 * MSS);
+        assert_eq!(bbr.extra.get(), extra * MSS, "{ms}");
+    }
+}
+
+#[test]
+fn what_leaves_when_the_last_of_what_was_held_back_has_come_tells_nothing_either() {
+    let mut bbr = Bbr1 { mode: Mode::ProbeRtt { until: None, round_done: false }, ..bbr(1) };
+    let ack = Ack { total_delivered: 100_000, left_in_flight: 4 * MSS, ..Ack::of(MSS, Span::from_millis(55)) };
+    bbr.probe_rtt(Time::ZERO, &ack);
+    let last = 100_000 + 4 * MSS;
+    assert_eq!([last, last + 1].map(|delivered| bbr.held_back.contains(&delivered)), [true, false]);
+}
+
+#[test]
 fn a_timeout_leaves_one_segment() {
     let (mut bbr, mut path) = (bbr(1), path(1000));
     path.run(&mut bbr, 3.0);

@@ -417,6 +417,11 @@ impl Scoreboard {
         }
     }
 
+    /// The round-trip time of the segment sent last of those that the acknowledgement delivers.
+    pub(in crate::tcp) fn rtt(&self, now: Time) -> Option<Span> {
+        self.delivery.as_ref()?.rtt(now)
+    }
+
     /// The sample of an acknowledgement after which so many bytes have been delivered.
     pub(in crate::tcp) fn sample(&mut self, now: Time, delivered: u64, min_rtt: Span) -> Option<RateSample> {
         let lost = self.bytes_lost;

@@ -131,6 +131,7 @@ impl Sender {
 
     #[inline(always)] // Or its arguments go through memory.
     fn tell_control(&mut self, now: Time, news: &News, ce_bytes: u64, one_way: Option<Span>) {
+        let rtt = if self.sampling { self.board.rtt(now) } else { news.rtt };
         let sample = if self.sampling { self.board.sample(now, self.delivered, self.rto.min()) } else { None };
         self.control.on_ack(
             now,
@@ -139,7 +140,7 @@ impl Sender {
                 in_flight: news.in_flight,
                 una: self.una,
                 next: self.nxt,
-                rtt: news.rtt,
+                rtt,
                 one_way,
                 srtt: self.rto.smoothed(),
                 min_rtt: self.rto.min(),

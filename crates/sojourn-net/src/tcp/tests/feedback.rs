@@ -87,6 +87,23 @@ fn data_sent_after_a_pause_is_known_to_be_limited_by_the_application() {
 }
 
 #[test]
+fn a_round_trip_is_that_of_the_last_of_two_segments_where_rates_are_sampled_and_else_of_the_first() {
+    let delayed = Config { ack_delay: Span::from_millis(40), ..config() };
+    for (samples, round_trip_ms) in [(true, 100), (false, 110)] {
+        let (heard, mut pair) = listening(samples, &delayed, None, &[]);
+        pair.run(Time(1_000_000_000));
+        for ms in [1000, 1010] {
+            pair.now = Time(ms * 1_000_000);
+            pair.ends[0].write(1000);
+            pair.run(pair.now);
+        }
+        pair.run(Time(2_000_000_000));
+        let heard = std::mem::take(&mut *heard.lock().unwrap());
+        assert_eq!(heard.acks.last().and_then(|ack| ack.1.rtt), Some(Span::from_millis(round_trip_ms)));
+    }
+}
+
+#[test]
 fn selective_news_is_heard_and_so_is_the_end_of_a_repair() {
     for (sampling, heard_acks) in [(true, 40), (false, 29)] {
         let (heard, mut pair) = listening(sampling, &config(), None, &[12]);
