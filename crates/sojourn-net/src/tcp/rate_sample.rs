@@ -87,9 +87,9 @@ impl Delivery {
         self.app_limited_until = (self.delivered + in_flight).max(1);
     }
 
-    /// The round-trip time of the segment sent last of those that the acknowledgement delivers (`RS.rtt` of
-    /// draft-ietf-ccwg-bbr, `ca_rtt_us` of Linux), if it was sent once. A timestamp's echo is the first one's, which a delayed acknowledgement
-    /// made wait.
+    /// The round-trip time of the segment sent last of those that the acknowledgement delivers, if it was sent once
+    /// (`RS.rtt` of draft-ietf-ccwg-bbr, `ca_rtt_us` of Linux). A timestamp's echo is the first one's, which a delayed
+    /// acknowledgement made wait.
     pub(super) fn rtt(&self, now: Time) -> Option<Span> {
         self.newest.filter(|(stamp, _)| !stamp.resent).map(|(stamp, _)| now.since(stamp.sent))
     }
