@@ -91,6 +91,17 @@ def test_loads_that_never_end_do_not_look_good() -> None:
     assert none["plt_s"]["median"] == 2.0
 
 
+def test_a_median_of_which_one_of_the_middle_two_never_ended_is_a_lower_bound() -> None:
+    two = web.score_web(table([1.0, 5.0], [True, False]), WEB)
+    assert two["plt_s"]["median"] == 3.0 and two["bounded"] == ["median", "p75", "p95", "mean"]
+    assert two["mos"]["median"] == 1.0
+    # Of three that ended of five, the middle one did; so it did of 501 of 1001.
+    for ended, others in ((3, 2), (501, 500)):
+        more = web.kaplan_meier([1.0] * ended + [5.0] * others, [True] * ended + [False] * others)
+        found, bounded = more.statistics()
+        assert found["median"] == 1.0 and "median" not in bounded
+
+
 def test_what_dominates() -> None:
     got = web.score_web(
         table([1.0, 1.0, 4.0, 9.0], [True, True, True, False], rtt_s=[0.05, 0.03, 0.05, 9.0],

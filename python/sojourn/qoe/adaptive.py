@@ -303,8 +303,6 @@ def _startup(viewings: Sequence[Viewing]) -> dict[str, Any]:
     waits = [viewing.waited_s * 1e3 for viewing in viewings]
     curve = kaplan_meier(waits, [viewing.play_s is not None for viewing in viewings])
     found, bounded = curve.statistics()
-    if "median" not in bounded and curve.rest > 0.499:
-        bounded.insert(0, "median")  # of the middle two one saw nothing, as of two viewers
     said = {"startup_delay_ms": {name: round(number, 3) for name, number in found.items()}}
     return said | ({"bounded": [f"startup_delay_ms.{name}" for name in bounded]} if bounded else {})
 

@@ -12,7 +12,7 @@ lower bound, named in `bounded`, and its MOS is 1: a page that does not come is 
 Differences: the recommendation's sessions of several pages are not modelled. With loads that all ended,
 quantiles are order statistics (the least time that at least the share q of loads have), not interpolated,
 except for the median of an even number, which is the mean of the middle two (of the last that ended and the
-longest time seen, if the others never ended).
+longest time seen, if the others never ended: a lower bound then).
 """
 
 from collections.abc import Mapping, Sequence
@@ -88,6 +88,8 @@ class Survival:
         """Return "median", "mean", "p5" … "p95", and the names of those that are lower bounds only."""
         found = {name: self.quantile(q) for name, q in _QUANTILES.items()}
         bounded = [name for name, time in found.items() if time is None]
+        if found["median"] is not None and self.rest >= 0.5 - _EDGE:
+            bounded.insert(0, "median")  # of the middle two one had not ended, as of two loads
         times = {name: self.longest if time is None else time for name, time in found.items()}
         times["mean"] = self.mean_of(self.times, self.longest)
         if self.rest > _EDGE:
