@@ -145,6 +145,20 @@ def test_one_replication_cannot_be_said(tmp_path: Path) -> None:
     assert table(found, MOS).rows[0][-2:] == ["–", "cannot be said: one replication"]
 
 
+def test_a_loss_of_more_than_all_is_explained(tmp_path: Path) -> None:
+    loss = "links.down.loss"
+    folders = []
+    for name, losses in (("a", (0.5, 1.0)), ("b", (0.5, 1.2))):
+        results = [result({LIMIT: "8pkt"}, place, **{loss: lost}) for place, lost in enumerate(losses)]
+        folders.append(write_results(tmp_path / name, results, []))
+    explained = [
+        "b: The loss of the downlink is more than 100 % in 1 of 2 runs: packets were dropped while they "
+        "waited that had come before the warm-up was over, and are not among those that came."
+    ]
+    assert [one for one in summary(compared(*folders, (loss,))) if "100 %" in one] == explained
+    assert not [one for one in summary(compared(folders[0], folders[0], (loss,))) if "100 %" in one]
+
+
 def test_the_very_same_results_differ_in_nothing(tmp_path: Path) -> None:
     first, second = (study(tmp_path / name, {"8pkt": [3.0, 3.2]}) for name in "ab")
     assert summary(compared(first, second)) == [

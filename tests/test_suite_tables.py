@@ -37,6 +37,13 @@ def view(case: str, table: pl.DataFrame, **more: Any) -> View:
     return View(expanded(case), table, more.pop("results", []), **more)
 
 
+def test_a_loss_of_more_than_all_is_explained() -> None:
+    assert tables.read_loss(rows({"loss": 1.0}, {"loss": 0.2}, {})) == ""
+    assert tables.read_loss(rows({"loss": 1.3}, {"loss": 0.2}, {})).startswith(
+        "More than 100 %: packets were"
+    )
+
+
 @pytest.mark.parametrize(
     ("values", "said"),
     [

@@ -3,6 +3,7 @@
 from sojourn.report.figures import KINDS, Plot
 from sojourn.report.figures.values import Value, axis_name, lower
 from sojourn.results.bounded import awaited
+from sojourn.results.excess import WHY
 
 _GOOD = {
     "delay": ("Class A (below 150 ms) is good: enough of the delay budget is left for an interactive call."),
@@ -35,11 +36,6 @@ _ROWS = {
 _OCCUPANCY = (
     " Occupancy counts every packet as full-sized: a queue of small acknowledgements reads much higher than "
     "any packet's wait."
-)
-
-_MORE_THAN_ALL = (
-    " More than 100 %: packets were dropped while they waited that had come before the warm-up was over, and "
-    "are not among those that came."
 )
 
 
@@ -76,7 +72,7 @@ def what_is_good(plot: Plot) -> str:
     if plot.spec.kind == "heatmap":
         sentence += _ROWS.get(shown.kind, "").format(x=lower(axis_name(plot.x)))
     if shown.path.startswith("links.") and shown.path.endswith(".loss") and _above(plot, 1.0):
-        sentence += _MORE_THAN_ALL
+        sentence += f" More than 100 %: {WHY}"
     return sentence + (_OCCUPANCY if shown.path.endswith("occupancy_delay_ms") else "")
 
 

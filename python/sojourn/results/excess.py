@@ -5,6 +5,11 @@ from typing import Any
 
 from sojourn.study.links import called
 
+WHY = (
+    "packets were dropped while they waited that had come before the warm-up was over, and are not among "
+    "those that came."
+)
+
 
 def said(results: Iterable[Mapping[str, Any]]) -> list[str]:
     """Say of which links more than 100 % were lost, and how that can be; nothing if of none.
@@ -21,7 +26,4 @@ def said(results: Iterable[Mapping[str, Any]]) -> list[str]:
     names = " and ".join(f"the {called(link)}" for link in sorted(links))
     runs = sum(map(bool, over))
     where = f" in {runs} of {len(over)} runs" if runs < len(over) else ""
-    return [
-        f"The loss of {names} is more than 100 %{where}: packets were dropped while they waited that had "
-        "come before the warm-up was over, and are not among those that came."
-    ]
+    return [f"The loss of {names} is more than 100 %{where}: {WHY}"]

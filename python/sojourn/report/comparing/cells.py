@@ -11,7 +11,7 @@ from sojourn.report.comparing.welch import CONFIDENCE, holm, welch
 from sojourn.report.figures import KINDS, labels_of
 from sojourn.report.figures.default import SCORES as DRAWN
 from sojourn.report.figures.values import Value, lower, value
-from sojourn.results import Results, beds, bounded, engines
+from sojourn.results import Results, beds, bounded, engines, excess
 from sojourn.results.bounded import lower_bounds
 from sojourn.results.path import link_of, look_up, paths
 from sojourn.study import counted, label_text
@@ -117,6 +117,8 @@ class Comparison:
     """Of results that real programs made: sentences."""
     bounds: list[str] = field(default_factory=list)
     """Of numbers that are lower bounds: sentences."""
+    losses: list[str] = field(default_factory=list)
+    """Of links that lost more than came, if losses are compared: sentences."""
 
     @property
     def judged(self) -> list[Difference]:
@@ -206,6 +208,7 @@ def compare(first: Results, second: Results, values: Sequence[str] = ()) -> Comp
         engines=(engines(both[0]), engines(both[1])),
         beds=said(beds.said),
         bounds=said(lambda results: bounded.said(results, called)),
+        losses=said(excess.said) if any(one.value.kind == "loss" for one in found) else [],
     )
 
 

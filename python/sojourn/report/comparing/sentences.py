@@ -9,7 +9,7 @@ _MOST_SETTINGS = 24
 
 def summary(found: Comparison) -> list[str]:
     """Return the answer in a few sentences, the first of them the shortest."""
-    return [*_answer(found), *found.beds, *found.bounds]
+    return [*_answer(found), *found.beds, *found.bounds, *found.losses]
 
 
 def _answer(found: Comparison) -> list[str]:

@@ -55,7 +55,9 @@ def write_pages(
         (link, matrices_of([t for e, t in zip(everything, found_rows, strict=True) if e.link.name == link]))
         for link in links
     ]
-    text = markdown(suite.title, _about(preset, everything, versions), matrices, found, command)
+    losses = tables.read_loss(pl.concat(found_rows))
+    lines = _about(preset, everything, versions) + [f"loss: {losses}"] * bool(losses)
+    text = markdown(suite.title, lines, matrices, found, command)
     atomic.write(out / "suite.md", lambda file: file.write(text.encode()))
     at = {(link, page.name): page.page for link, whole, parts in pages for page in (whole, *parts)}
     return html.write(
@@ -69,6 +71,7 @@ def write_pages(
         ],
         checks=tables.check_table(found),
         verdict=told(found, everything),
+        losses=losses,
         schemes=scheme_table(everything),
         open=open_table(suite, everything),
         pages=pages,
@@ -123,11 +126,11 @@ def _write(
         tables=[
             (title, read, table)
             for title, read, table in (
-                ("Goodput, delay and loss", "", tables.numbers(view)),
+                ("Goodput, delay and loss", tables.read_loss(view.table), tables.numbers(view)),
                 ("How senders respond", _RESPONSE, tables.response(view)),
                 ("Harm", _HARM, tables.harm(view)),
                 ("Completion times", "", tables.completion(view)),
-                ("By phase", "", tables.phases(view)),
+                ("By phase", tables.read_loss(view.table.filter(pl.col("phase") != "")), tables.phases(view)),
             )
             if table is not None
         ],

@@ -11,6 +11,7 @@ from sojourn.report.sections import Table
 from sojourn.report.suite.checks import Check
 from sojourn.report.suite.rows import setting_of
 from sojourn.report.suite.view import View
+from sojourn.results.excess import WHY
 from sojourn.results.interval import half_width
 from sojourn.study.point import Point
 from sojourn.sweep.suites import Scheme
@@ -103,6 +104,11 @@ def numbers(view: View) -> Table:
     keys, cells = _cells(view)
     rows = [[*named, str(cell.height), *_intervals(cell, heads)] for named, cell in cells]
     return Table([*keys, "Runs", *heads], rows, len(keys))
+
+
+def read_loss(table: pl.DataFrame) -> str:
+    """Return what has to be said of losses; mostly nothing."""
+    return f"More than 100 %: {WHY}" if table.filter(pl.col("loss") > 1).height else ""
 
 
 def response(view: View) -> Table | None:
