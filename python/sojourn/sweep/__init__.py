@@ -17,6 +17,7 @@ from sojourn.study.buffers import buffers, starved
 from sojourn.study.identity import RESULT_FORMAT, engine
 from sojourn.study.inputs import adaptive, video
 from sojourn.study.replications import AUTO
+from sojourn.study.starts import too_late
 from sojourn.sweep import rounds, testbed
 from sojourn.sweep.simulation import Done, Failed, reason, simulate_point
 from sojourn.sweep.workers import Workers, open_workers, spread
@@ -172,7 +173,8 @@ class Campaign:
         notes = list(dict.fromkeys(point.note for point in self.todo if point.note))
         if self.on_testbed:
             notes += dict.fromkeys(note for point in self.todo for note in testbed.notes(point))
-        notes += starved(_buffers(self.points))
+        cells = _cells(self.points)
+        notes += starved(map(buffers, cells)) + too_late(cells)
         notes += [f"{wrong}; it is left out of the report" for wrong in self._unknown]
         notes += [f"{found}; it is computed again" for found in self._damaged.values()]
         if self.unmade:
@@ -387,10 +389,9 @@ def run(
     return Results(campaign.store.path)
 
 
-def _buffers(points: Iterable[Point]) -> list[dict[str, dict[str, Any]]]:
-    """Return what the queues of each cell hold; replications differ in nothing that counts here."""
-    documents = {json.dumps(point.labels): point.document for point in points}
-    return [buffers(document) for document in documents.values()]
+def _cells(points: Iterable[Point]) -> list[dict[str, Any]]:
+    """Return the scenario of each cell; replications differ in nothing that notes are about."""
+    return list({json.dumps(point.labels): point.document for point in points}.values())
 
 
 def _results(count: int) -> str:
