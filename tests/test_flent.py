@@ -138,6 +138,14 @@ def told(monkeypatch: pytest.MonkeyPatch, rows: list, **document: object) -> dic
     return flent.flent(point)  # type: ignore[arg-type]
 
 
+def test_a_step_of_which_every_packet_still_waits_has_no_ping(monkeypatch: pytest.MonkeyPatch) -> None:
+    waiting = [*LOG[:-2], ("down", 0, "data", 1552, 450, None), ("up", 2, "data", 552, 410, None)]
+    found = told(monkeypatch, [row for row in waiting if row[4] != 420])
+    pings = found["results"]["Ping (ms) ICMP"]
+    assert pings[1:] == [20, None]
+    assert found["raw_values"]["Ping (ms) ICMP"] == [{"t": 0.1, "val": pings[0]}, {"t": 0.3, "val": 20.0}]
+
+
 def test_series_are_what_left_in_each_step_and_pings_the_waits_of_what_came_in_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

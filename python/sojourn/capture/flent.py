@@ -5,7 +5,7 @@ What is written is Flent's file format 4 (JSON, gzip): ``metadata``, ``x_values`
 ``rrul_be_nflows`` for both. A series ``TCP download::N`` is what flow N brought to the clients in each step
 (payload that left the bottleneck, in Mbit/s); ``Ping (ms) ICMP`` is the base round trip and the mean wait, in
 each step, of the packets in all queues: what a ping would have met. A queue without packets in a step adds
-nothing to it.
+nothing to it; where none of those that came has left, as at the end of a run, there is no value.
 """
 
 import datetime
@@ -61,7 +61,10 @@ def flent(point: Point, step_s: float = STEP_S) -> dict[str, Any]:
     base_ms = 2 * sum(map(nanoseconds, delays)) / 1e6
     waits = [_waits_ms(log, name, steps, step_s) for way in links.values() for name in way]
     results: dict[str, list[float | None]] = {
-        "Ping (ms) ICMP": [round(sum(each, base_ms), 6) for each in zip(*waits, strict=True)]
+        "Ping (ms) ICMP": [
+            None if None in each else round(sum(filter(None, each), base_ms), 6)
+            for each in zip(*waits, strict=True)
+        ]
     }
     for link, word in (("down", "download"), ("up", "upload")):
         flows = streams[link]
@@ -93,7 +96,11 @@ def flent(point: Point, step_s: float = STEP_S) -> dict[str, Any]:
         "results": results,
         # What a tool of Flent's printed, with the time at which it did: the same values here.
         "raw_values": {
-            series: [{"t": at, "val": value} for at, value in zip(times, results[series], strict=True)]
+            series: [
+                {"t": at, "val": value}
+                for at, value in zip(times, results[series], strict=True)
+                if value is not None
+            ]
             for series in measured
         },
     }
@@ -141,10 +148,11 @@ def _throughput(log: pl.DataFrame, link: str, steps: int, step_s: float) -> list
     return flows if len(flows) <= _MOST_FLOWS else [np.sum(flows, axis=0)]
 
 
-def _waits_ms(log: pl.DataFrame, link: str, steps: int, step_s: float) -> list[float]:
+def _waits_ms(log: pl.DataFrame, link: str, steps: int, step_s: float) -> list[float | None]:
+    """Return the mean wait of each step's packets; None where some came and none left."""
     wait = (pl.col("depart_ns") - pl.col("arrive_ns").cast(pl.Int64)) / 1e6
     means = (
-        log.filter(pl.col("link") == link, pl.col("depart_ns").is_not_null())
+        log.filter(pl.col("link") == link)
         .group_by((pl.col("arrive_ns") / (step_s * 1e9)).cast(pl.Int64).alias("step"))
         .agg(wait.mean())
     )

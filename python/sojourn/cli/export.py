@@ -35,7 +35,8 @@ def export(
         --only workload=long-few-download --only path.down.queue.limit=64pkt
     sojourn measure run.pcapng --samples samples.csv
     sojourn export imc14-quick run.flent.gz --only workload=long-few-download \\
-        --only path.down.queue.limit=64pkt && flent -i run.flent.gz -p totals -o run.png
+        --only path.down.queue.limit=64pkt
+    flent -i run.flent.gz -p totals --fallback-layout --legend-placement "lower right" -o run.png
     ```
 
     Parameters
