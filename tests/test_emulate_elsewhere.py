@@ -1,8 +1,9 @@
-"""`sojourn emulate` in surroundings of its own: containers whose clock is another."""
+"""`sojourn emulate` in surroundings of its own: containers whose clock is another, disks that are full."""
 
 from __future__ import annotations
 
 import json
+import resource
 import subprocess
 
 import pytest
@@ -29,3 +30,30 @@ def test_a_container_may_have_a_time_of_its_own(sojourn: Command) -> None:
     for way in ("down", "up"):
         assert 0 < engine["read_lateness_us"][way]["p50"] < 100_000
     assert engine["clamped_us"] < 100_000
+
+
+@pytest.mark.parametrize(("option", "file"), [("--log", "log.parquet"), ("--pcap", "all.pcapng")])
+def test_what_was_counted_is_told_where_there_is_no_room_for_the_records(
+    sojourn: Command, option: str, file: str
+) -> None:
+    def small() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
+
+    words = ("emulate", *PATH, "--server", serving(), option, file, "--json", "--", *sending(1_500_000))
+    done = subprocess.run(
+        sojourn.argv(*words),
+        capture_output=True,
+        text=True,
+        cwd=sojourn.cwd,
+        env=sojourn.env,
+        preexec_fn=small,
+        timeout=60,
+    )
+    assert done.returncode == 125
+    why = "the records cannot be written: File too large; the command itself has run, and ended with 0"
+    assert f"sojourn: {why}\n" in done.stderr and "held" in done.stderr
+    came = json.loads(done.stdout)
+    # All of it, also what came after the file was full.
+    assert came["links"]["up"]["departed_bytes"] > 1_500_000 and came["command"]["exit"] == 0
+    assert came["engine"]["unrecorded"] == 0
+    assert not list(sojourn.cwd.iterdir())

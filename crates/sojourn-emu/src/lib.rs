@@ -17,6 +17,7 @@ pub mod frame;
 pub mod gso;
 pub mod init;
 pub mod interrupt;
+pub mod kept;
 pub mod lateness;
 pub mod ledger;
 pub mod linux;

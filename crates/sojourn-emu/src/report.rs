@@ -30,6 +30,9 @@ pub struct Report {
     pub verdict: Verdict,
     /// How it was done.
     pub engine: Engine,
+    /// Why log and capture ended before the run did; absent where they did not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub records_refused: Option<String>,
 }
 
 /// How a run was done, and what it was disturbed by.
@@ -141,7 +144,7 @@ impl Report {
             summary.limit = link.spec.holds(path.rtt());
             links.insert(name, summary);
         }
-        Self { links, lateness_us, command: facts.ended, verdict, engine }
+        Self { links, lateness_us, command: facts.ended, verdict, engine, records_refused: None }
     }
 }
 

@@ -5,6 +5,7 @@ use crate::command::{Child, blocked_signals, pending};
 use crate::drive::Driver;
 use crate::event::{EventSink, Snapshot};
 use crate::forward::{Forwarder, Hosts};
+use crate::kept::{Kept, Refused};
 use crate::ledger::{Ledger, Outputs};
 use crate::linux::namespace;
 use crate::linux::processor::{self, Ticks};
@@ -80,7 +81,9 @@ pub fn run(setup: &Setup) -> Result<Report, Trouble> {
         (None, None)
     };
     driven.forwarder.restart(ways(), EventSink::new(producer, heads));
-    let ledger = ledger(setup, log, capture, snapshots).map_err(failed("the records cannot be begun"))?;
+    let full = Refused::default();
+    let outputs = outputs(log, capture, &full);
+    let ledger = ledger(setup, outputs, snapshots).map_err(failed("the records cannot be begun"))?;
     let every = Duration::from_secs_f64(setup.every_s.max(0.05));
     let recorder = Recorder::start(ledger, events, live, every).map_err(failed("no thread can be started"))?;
     let ticks = Ticks::now();
@@ -110,7 +113,7 @@ pub fn run(setup: &Setup) -> Result<Report, Trouble> {
     let without = refused(&bed.rights, driven.fifo, awake.is_some(), locked);
     let rootless = bed.rights.rootless;
     let facts = Facts { recorded, driven, ended, base_rtt, ring, processors, congestion, without, rootless };
-    Ok(Report::new(setup, facts))
+    Ok(Report { records_refused: full.get().cloned(), ..Report::new(setup, facts) })
 }
 
 /// Says what failed, in front of the system's reason.
@@ -147,16 +150,15 @@ impl Given {
     }
 }
 
-/// The records of the run, which begins now.
-fn ledger(
-    setup: &Setup,
-    log: Option<File>,
-    capture: Option<File>,
-    snapshots: Option<Consumer<Snapshot>>,
-) -> io::Result<Ledger> {
+/// Where the records of a run that begins now go, as far as there is room.
+fn outputs(log: Option<File>, capture: Option<File>, full: &Refused) -> Outputs {
     let wall = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
-    let outputs =
-        Outputs { log: log.map(|file| Box::new(file) as _), capture: capture.map(|file| (Box::new(file) as _, wall)) };
+    let kept = |file| Box::new(Kept::new(file, full)) as _;
+    Outputs { log: log.map(kept), capture: capture.map(|file| (kept(file), wall)) }
+}
+
+/// The records of the run.
+fn ledger(setup: &Setup, outputs: Outputs, snapshots: Option<Consumer<Snapshot>>) -> io::Result<Ledger> {
     let mut ledger = Ledger::new(&setup.document, (setup.seed, setup.replication), outputs, snapshots)?;
     if let Some((from, to)) = setup.measured_s {
         let at = |seconds: f64| Time((seconds.max(0.0) * 1e9).round() as u64);

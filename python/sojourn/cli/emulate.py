@@ -17,7 +17,7 @@ from sojourn.cli.flag import Flag
 from sojourn.errors import SojournError, StoreError
 
 _NO_BED = 125
-"""Exit code: the command was not run, since there can be no bed for it (as of `env` and `timeout`)."""
+"""Exit code: no bed for the command, or no room for its records (as of `env` and `timeout`)."""
 
 
 def emulate(
@@ -129,7 +129,7 @@ def emulate(
     """
     from sojourn.study import assignments, selection
     from sojourn.study.units import nanoseconds
-    from sojourn.sweep.emulation import BedError, Options, point_of
+    from sojourn.sweep.emulation import BedError, Options, RecordsError, point_of
 
     if check:
         if study is not None or command is not None or shell:
@@ -167,16 +167,23 @@ def emulate(
         frames = stack.enter_context(TemporaryFile(dir=pcap.absolute().parent)) if pcap else None
         try:
             came = _run(point, options, rows, frames, live=live, prometheus=prometheus, json=json)
+            whole = True
+        except RecordsError as error:
+            # What was counted stands; log and capture have holes, and are not kept.
+            complain(str(error))
+            came, whole = error.came, False
         except BedError as error:
             complain(str(error))
             return _NO_BED
         changing = _changing(point.document)
         kept = _written(
-            (log, lambda file: _write_log(rows, file, point.document)),
-            (pcap, lambda file: _write_capture(frames, file)),
+            (log if whole else None, lambda file: _write_log(rows, file, point.document)),
+            (pcap if whole else None, lambda file: _write_capture(frames, file)),
             (report, lambda file: _write_page(came, file, changing)),
         )
     code = _end(came, point, changing, json=json, quiet=quiet, strict=strict)
+    if not whole:
+        return _NO_BED
     return code if kept else code or Exit.FAILED
 
 

@@ -46,6 +46,17 @@ class BedError(SojournError):
     """There can be no bed for the command on this machine: one sentence."""
 
 
+class RecordsError(BedError):
+    """The records of a run could not be kept, though the command has run; `came` is what the run came to."""
+
+    def __init__(self, why: str, came: dict[str, Any]) -> None:
+        exit_code = came["command"]["exit"]
+        super().__init__(
+            f"the records cannot be written: {why}; the command itself has run, and ended with {exit_code}"
+        )
+        self.came = came
+
+
 def run(
     point: Point,
     options: Options,
@@ -90,6 +101,8 @@ def run(
     ------
     BedError
         There can be no bed: what the system does not allow, and what would help.
+    RecordsError
+        The log or the capture could not be kept whole.
     """
     options.check()
     with ExitStack() as stack:
@@ -159,6 +172,8 @@ def _came(text: bytes, code: int) -> dict[str, Any]:
     came = json.loads(_NUMBERS.sub(b"", text))
     if trouble := came.get("trouble"):
         raise BedError(trouble)
+    if why := came.pop("records_refused", None):
+        raise RecordsError(why, came)
     return came
 
 
