@@ -96,6 +96,10 @@ def test_what_a_measurement_left_out_is_said(capsys: pytest.CaptureFixture[str])
     assert said() == []
     assert said(skipped={"not_ip": 3}) == ["sojourn: note: 3 of 100 frames skipped: not ip"]
     assert said(left_out_by_request=2)[0].startswith("sojourn: note: 2 frames left out by --filter")
+    assert said(left_out_by_request=2, packets=0) == [
+        "sojourn: note: all 2 frames left out by --filter, --from or --to"
+    ]
+    assert said(packets=0, hosts=[]) == ["sojourn: note: the captures hold no frame"]
     assert said(hosts_below_min_samples=4) == ["sojourn: note: 4 hosts with fewer than 50 samples left out"]
     cut, broken = ({"sentence": "x", "cut_short": each} for each in (True, False))
     assert said(damage=[cut, broken]) == ["sojourn: note: x", "sojourn: x"]

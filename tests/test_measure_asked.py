@@ -144,3 +144,21 @@ def test_why_nothing_is_told_without_timestamps_is_said(sojourn: Command, words:
     # Round trips by sequence numbers are in its object; they are no delays.
     done = sojourn("measure", "c.pcapng", *words, code=1)
     assert "no delay of its" in done.stderr and " no timestamps" in done.stderr
+
+
+def test_that_all_was_left_out_or_that_there_was_nothing_is_said_on_the_page_too(sojourn: Command) -> None:
+    head, frames = taken(CAPTURE)
+    (sojourn.cwd / "all.pcap").write_bytes(made(head, frames[:9]))
+    (sojourn.cwd / "none.pcap").write_bytes(head)
+    for name, words, said, beside in (
+        (
+            "all",
+            ("--from", "1e6"),
+            "all 9 frames left out by --filter, --from or --to",
+            "9 frames: left out by",
+        ),
+        ("none", (), "the captures hold no frame", "Nothing is counted as left out"),
+    ):
+        done = sojourn("measure", f"{name}.pcap", *words, "--report", f"{name}.html", code=int(name == "all"))
+        assert f"note: {said}\n" in done.stderr
+        assert beside in (sojourn.cwd / f"{name}.html").read_text()

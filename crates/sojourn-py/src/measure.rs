@@ -264,7 +264,15 @@ impl Follower {
     fn feed(&mut self, frames: Vec<(i64, u32, Vec<u8>)>) -> PyResult<()> {
         for (time_ns, wire_len, data) in &frames {
             let number = self.meter.frames() + 1;
-            let frame = Frame { number, time_ns: *time_ns, link: self.link, wire_len: *wire_len, data, dropped: false };
+            let frame = Frame {
+                number,
+                time_ns: *time_ns,
+                link: self.link,
+                wire_len: *wire_len,
+                data,
+                dropped: false,
+                interface: None,
+            };
             if self.wanted.wants(&frame)? && self.meter.frame(&frame) {
                 drop(self.meter.finalize());
             }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sojourn_pcap::decode::Address;
-use sojourn_pcap::read::Capture;
+use sojourn_pcap::read::{Capture, copies_left_out};
 use sojourn_pcap::workload::{Extractor, Options, Recorded};
 
 use crate::columns::columns;
@@ -40,9 +40,11 @@ pub(crate) fn workload<'py>(
         let is_client = |address: Address| {
             (!clients.is_empty()).then(|| clients.iter().any(|(network, length)| within(address, *network, *length)))
         };
+        let workload = extractor.finish(&is_client);
         let mut damage: Vec<String> = capture.damage().iter().map(|damage| damage.sentence.clone()).collect();
         damage.extend_from_slice(capture.out_of_order());
-        Ok((extractor.finish(&is_client), damage))
+        damage.extend(copies_left_out(workload.copies, "the capture"));
+        Ok((workload, damage))
     })?;
     let (workload, damage) = found;
     let result = PyDict::new(py);

@@ -198,6 +198,9 @@ def _row(host: Mapping[str, Any]) -> list[str]:
 def _unseen(summary: Mapping[str, Any]) -> list[str]:
     """Return a line for everything that was not measured, with its reason and count."""
     lines = [damage["sentence"] for damage in summary["damage"]]
+    lines += summary.get("out_of_order", ())
+    if left_out := summary.get("left_out_by_request"):
+        lines.append(f"{left_out} frames: left out by --filter, --from or --to")
     lines += [f"{count} frames: {reason.replace('_', ' ')}" for reason, count in summary["skipped"].items()]
     lines += [
         f"{count} packets: {reason.replace('_', ' ')}" for reason, count in summary["discarded"].items()

@@ -39,6 +39,7 @@ import polars as pl
 
 from sojourn import _core
 from sojourn.errors import SojournError
+from sojourn.study import counted
 
 _UNKNOWN = (
     "rtt_ns",
@@ -126,15 +127,21 @@ def _notes(found: dict, table: pl.DataFrame) -> list[str]:
     said = list(found["damage"])
     tcp = table.filter("tcp")
     if count := tcp["began_before"].sum():
-        said.append(f"{count} connections began before the capture; their bytes are those seen in it")
-    if count := tcp["cut"].sum():
-        said.append(f"{count} connections go on after it; their last turns may be longer")
-    if count := tcp.filter(~(pl.col("a_seen") & pl.col("b_seen"))).height:
+        its = "its" if count == 1 else "their"
         said.append(
-            f"{count} connections were seen in one direction only; of the other counts what was acknowledged"
+            f"{counted(count, 'connection')} began before the capture; {its} bytes are those seen in it"
         )
+    if count := tcp["cut"].sum():
+        goes, last = ("goes", "its last turn") if count == 1 else ("go", "their last turns")
+        said.append(f"{counted(count, 'connection')} {goes} on after it; {last} may be longer")
+    if count := tcp.filter(~(pl.col("a_seen") & pl.col("b_seen"))).height:
+        seen = f"{counted(count, 'connection')} {'was' if count == 1 else 'were'} seen"
+        said.append(f"{seen} in one direction only; of the other counts what was acknowledged")
     if count := tcp["rtt_ns"].null_count():
-        said.append(f"{count} connections have no round-trip time; a replay gives them the path's")
+        has, it = ("has", "it") if count == 1 else ("have", "them")
+        said.append(
+            f"{counted(count, 'connection')} {has} no round-trip time; a replay gives {it} the path's"
+        )
     if not found["sides_by_ttl"]:
         said.append("hop limits do not tell the two sides apart: who opens connections is taken for a client")
     if count := found["beyond_bound"]:

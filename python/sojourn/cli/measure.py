@@ -161,7 +161,10 @@ def _complain(summary: Mapping[str, Any], min_samples: int) -> None:
     for reason, count in summary["skipped"].items():
         complain(f"note: {count} of {summary['packets']} frames skipped: {reason.replace('_', ' ')}")
     if left_out := summary["left_out_by_request"]:
-        complain(f"note: {_counted(left_out, 'frame')} left out by --filter, --from or --to")
+        every = "" if summary["packets"] else "all "
+        complain(f"note: {every}{_counted(left_out, 'frame')} left out by --filter, --from or --to")
+    elif not summary["packets"]:
+        complain("note: the captures hold no frame")
     if local := summary["packets_between_local_hosts"]:
         complain(
             f"note: {_counted(local, 'packet')} between two hosts that --local names left out: "

@@ -20,5 +20,7 @@ named! {
         OtherTransport = "neither_tcp_nor_udp",
         /// Its file says that it was dropped where it was captured.
         Dropped = "dropped_where_captured",
+        /// The capture is of several interfaces, and had the packet before.
+        Again = "captured_on_another_interface_before",
     }
 }

@@ -5,7 +5,7 @@ use crate::decode::glance::{Glance, glance};
 use crate::decode::tcp::Segment;
 use crate::decode::{Packet, Skip, Transport, decode};
 use crate::delay::flow::{End4, Found, Key, Table};
-use crate::read::Frame;
+use crate::read::{Copies, Frame};
 use std::mem::MaybeUninit;
 
 /// Captures longer than this, or clocks that jump further, are not measured.
@@ -85,6 +85,7 @@ impl Batch {
 /// Tells flows apart.
 pub(crate) struct Lookout {
     table: Table,
+    copies: Copies,
     /// Capture time of the first packet, ns since 1970.
     pub(crate) start_ns: Option<i64>,
 }
@@ -92,7 +93,7 @@ pub(crate) struct Lookout {
 impl Lookout {
     /// One that tells at most so many flows apart at a time.
     pub(crate) fn new(most_flows: usize) -> Self {
-        Self { table: Table::new(most_flows), start_ns: None }
+        Self { table: Table::new(most_flows), copies: Copies::default(), start_ns: None }
     }
 
     /// Add what is seen of a frame to a batch.
@@ -102,6 +103,10 @@ impl Lookout {
         if frame.dropped {
             // Nobody received it, and a round trip or a delay that it told would be none.
             batch.skipped[Skip::Dropped as usize] += 1;
+            return;
+        }
+        if self.copies.is_copy(frame) {
+            batch.skipped[Skip::Again as usize] += 1;
             return;
         }
         if let Some(Glance { addresses, ports, ttl, id, segment }) = glance(frame.link, frame.data, frame.wire_len) {

@@ -10,7 +10,7 @@
 use super::clock_step::{Backward, Clock, Passage, Step, steps};
 use super::parse_frame::{Seen, parse_frame};
 use crate::decode::Address;
-use crate::read::{Capture, ReadError};
+use crate::read::{Capture, Copies, ReadError};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -161,7 +161,11 @@ fn sketch(path: &Path, prefix: usize, steps: &[Step]) -> Result<Sketch, ReadErro
     let mut most = u64::MAX;
     let mut span = (i64::MAX, i64::MIN);
     let mut backward = Backward::default();
+    let mut copies = Copies::default();
     while let Some(frame) = capture.next_frame()? {
+        if copies.is_copy(&frame) {
+            continue;
+        }
         let (place, time_ns) = clock.right(frame.time_ns);
         span = (span.0.min(time_ns), span.1.max(time_ns));
         backward.frame(time_ns);

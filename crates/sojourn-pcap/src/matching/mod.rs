@@ -14,7 +14,7 @@ mod flow;
 mod matcher;
 mod parse_frame;
 
-use crate::read::{Capture, ReadError, file_size, io_error, name_of};
+use crate::read::{Capture, Copies, ReadError, copies_left_out, file_size, io_error, name_of};
 use clock_offset::{Survey, survey};
 use clock_step::{Clock, Step};
 use evidence::{Misfit, misfit};
@@ -123,12 +123,15 @@ struct Reader {
     next: Option<Seen>,
     prefix: usize,
     others: u64,
+    copies: Copies,
+    copied: u64,
 }
 
 impl Reader {
     fn open(path: &Path, prefix: usize, steps: &[Step]) -> Result<Self, ReadError> {
         let (capture, clock) = (Capture::open(&[path.to_owned()])?, Clock::new(steps));
-        let mut reader = Self { capture, clock, next: None, prefix, others: 0 };
+        let (copies, others, copied) = Default::default();
+        let mut reader = Self { capture, clock, next: None, prefix, others, copies, copied };
         reader.advance()?;
         Ok(reader)
     }
@@ -140,6 +143,10 @@ impl Reader {
                 return Ok(());
             };
             let (_, time_ns) = self.clock.right(frame.time_ns);
+            if self.copies.is_copy(&frame) {
+                self.copied += 1;
+                continue;
+            }
             if let Some(seen) = parse_frame(&frame, self.prefix) {
                 self.next = Some(Seen { time_ns, ..seen });
                 return Ok(());
@@ -198,7 +205,10 @@ pub fn match_captures(
         return Err(MatchError::Stopped);
     }
     let damage = [&front, &behind].into_iter().flat_map(|reader| reader.capture.damage());
-    let damage = damage.map(|damage| damage.sentence.clone()).collect();
+    let mut damage: Vec<String> = damage.map(|damage| damage.sentence.clone()).collect();
+    for (reader, path) in [(&front, ingress), (&behind, egress)] {
+        damage.extend(copies_left_out(reader.copied, &name_of(path)));
+    }
     Ok(summary(&matcher, &found, front.others, damage))
 }
 

@@ -173,7 +173,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn frame(data: &[u8], wire_len: u32) -> Frame<'_> {
-        Frame { number: 1, time_ns: 0, link: 101, wire_len, data, dropped: false }
+        Frame { number: 1, time_ns: 0, link: 101, wire_len, data, dropped: false, interface: None }
     }
 
     /// A TCP segment of 100 bytes of payload, of which 30 were captured.

@@ -5,13 +5,18 @@
 //! rather than mapped: a mapped file that is cut while it is read ends the process.
 
 mod buffer;
+mod copies;
 pub mod filter;
+mod order;
 mod pcap;
 mod pcapng;
 mod step;
 mod waiting;
 
 use buffer::Window;
+pub(crate) use copies::Copies;
+pub use copies::copies_left_out;
+use order::Order;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -35,6 +40,8 @@ pub struct Frame<'a> {
     pub data: &'a [u8],
     /// Its file says that it was dropped where it was captured: it went no further.
     pub dropped: bool,
+    /// Of a file of several interfaces: the number of that on which it was captured.
+    pub interface: Option<u32>,
 }
 
 /// What could not be read.
@@ -71,6 +78,8 @@ struct Open {
     window: Window<Input>,
     format: Format,
     records: u64,
+    /// Time of the last frame that was handed out.
+    last_ns: i64,
 }
 
 /// One stream of frames over several captures, in the order given.
@@ -79,9 +88,7 @@ pub struct Capture {
     open: Option<Open>,
     number: u64,
     damage: Vec<Damage>,
-    /// The last file that had frames, and the time of its first.
-    began: Option<(String, i64)>,
-    out_of_order: Vec<String>,
+    order: Order,
     bytes_before: u64,
     total_bytes: Option<u64>,
     go_on: GoOn,
@@ -111,8 +118,8 @@ impl Capture {
         let mut waiting: std::collections::VecDeque<PathBuf> = paths.iter().cloned().collect();
         let open = waiting.pop_front().map(|first| start(&first, &go_on)).transpose()?;
         let (number, bytes_before) = (0, 0);
-        let (damage, began, out_of_order) = Default::default();
-        Ok(Self { waiting, open, number, damage, began, out_of_order, bytes_before, total_bytes, go_on })
+        let (damage, order) = Default::default();
+        Ok(Self { waiting, open, number, damage, order, bytes_before, total_bytes, go_on })
     }
 
     /// Read a capture from any stream, as `name` in sentences.
@@ -136,6 +143,7 @@ impl Capture {
         self.number += 1;
         let Some(open) = &mut self.open else { return Ok(None) };
         open.records += 1;
+        open.last_ns = place.time_ns;
         Ok(Some(place.frame(self.number, &open.window)))
     }
 
@@ -151,13 +159,16 @@ impl Capture {
     ) -> Result<bool, E> {
         let Some(place) = self.place()? else { return Ok(false) };
         self.begins(place.time_ns);
-        let Self { open: Some(Open { format, window, records, .. }), number, .. } = self else { return Ok(false) };
+        let Self { open: Some(Open { format, window, records, last_ns, .. }), number, .. } = self else {
+            return Ok(false);
+        };
         let before = *number;
         let first = place.frame(0, window);
         let mut others = if let Format::Pcap(format) = format { format.records(window) } else { pcap::Records::none() };
         // One loop over all: what `take` does is then part of it, and not called for each.
         for frame in std::iter::once(first).chain(&mut others).take(most.max(1)) {
             *number += 1;
+            *last_ns = frame.time_ns;
             take(&Frame { number: *number, ..frame })?;
         }
         *records += *number - before;
@@ -168,18 +179,12 @@ impl Capture {
         Ok(true)
     }
 
-    /// A frame of such a time is the next: if it is its file's first, look whether the one before began earlier.
+    /// A frame of such a time is the next: if it is its file's first, look whether the file follows the one before.
     #[inline]
     fn begins(&mut self, time_ns: i64) {
-        let Some(Open { name, records: 0, .. }) = &self.open else { return };
-        if let Some((before, _)) = self.began.as_ref().filter(|(_, began)| time_ns <= *began) {
-            let sentence = format!(
-                "{name} begins no later than {before}, which was read before it; captures are read as one stream: \
-                 expected each once, in order of time"
-            );
-            self.out_of_order.push(sentence);
+        if let Some(Open { name, records: 0, .. }) = &self.open {
+            self.order.begins(name, time_ns);
         }
-        self.began = Some((name.clone(), time_ns));
     }
 
     /// Where the next frame is, or `None` after the last.
@@ -213,6 +218,9 @@ impl Capture {
                 }
             }
             self.bytes_before += open.window.consumed_input();
+            if open.records > 0 {
+                self.order.ended(open.last_ns);
+            }
             self.open = None;
             if let Some(path) = self.waiting.pop_front() {
                 self.open = Some(start(&path, &self.go_on)?);
@@ -230,9 +238,9 @@ impl Capture {
         &self.damage
     }
 
-    /// Files that were given after one that began when they do, or later: a sentence for each.
+    /// Files that were given after one that began when they do, or later, or was not over: a sentence for each.
     pub fn out_of_order(&self) -> &[String] {
-        &self.out_of_order
+        &self.order.sentences
     }
 
     /// Share of the input that has been read, or `None` where its size is not known.
@@ -245,8 +253,8 @@ impl Capture {
 impl Place {
     #[inline]
     fn frame<'a>(&self, number: u64, window: &'a Window<Input>) -> Frame<'a> {
-        let Self { at, len, time_ns, link, wire_len, dropped } = *self;
-        Frame { number, time_ns, link, wire_len, data: window.slice(at, len), dropped }
+        let Self { at, len, time_ns, link, wire_len, dropped, interface } = *self;
+        Frame { number, time_ns, link, wire_len, data: window.slice(at, len), dropped, interface }
     }
 }
 
@@ -333,7 +341,7 @@ fn start_stream(input: Input, name: String) -> Result<Open, ReadError> {
         };
         return Err(ReadError::Unknown(name, found));
     };
-    Ok(Open { name, window, format, records: 0 })
+    Ok(Open { name, window, format, records: 0, last_ns: 0 })
 }
 
 #[cfg(test)]
@@ -358,13 +366,16 @@ mod tests {
     fn files_that_do_not_follow_one_another_are_told() {
         let folder = std::env::temp_dir().join(format!("sojourn-order-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
-        let [early, none, late] = ["early", "none", "late"].map(|name| folder.join(format!("{name}.pcap")));
+        let [early, none, late, next] =
+            ["early", "none", "late", "next"].map(|name| folder.join(format!("{name}.pcap")));
         std::fs::write(&early, pcap(3, 0)).unwrap();
         std::fs::write(&none, pcap(0, 0)).unwrap();
-        // Without the first of three frames.
-        let mut bytes = pcap(3, 0);
-        bytes.drain(24..100);
-        std::fs::write(&late, bytes).unwrap();
+        // Without the first of three frames, and without the first three of four.
+        for (file, of) in [(&late, 3), (&next, 4)] {
+            let mut bytes = pcap(of, 0);
+            bytes.drain(24..24 + 76 * (if of == 3 { 1 } else { 3 }));
+            std::fs::write(file, bytes).unwrap();
+        }
         for by_frame in [true, false] {
             let said = |files: &[&PathBuf]| {
                 let mut capture = Capture::open(&files.iter().map(|&file| file.clone()).collect::<Vec<_>>()).unwrap();
@@ -375,7 +386,9 @@ mod tests {
                 }
                 capture.out_of_order().to_vec()
             };
-            assert!(said(&[&early, &none, &late]).is_empty());
+            assert!(said(&[&early, &none, &next]).is_empty());
+            let overlaps = said(&[&early, &none, &late, &next]);
+            assert!(overlaps.len() == 1 && overlaps[0].contains(" begins before the end of "), "{overlaps:?}");
             for [first, second] in [[&late, &early], [&early, &early]] {
                 let sentences = said(&[first, &none, second]);
                 assert!(sentences.len() == 1, "{sentences:?}");

@@ -58,7 +58,15 @@ impl<'a> Iterator for Records<'a> {
         let data = rest.get(at..at + len)?;
         (*passed, format.last) = (begin, format.record_header + len);
         let time_ns = format.time(seconds, fraction);
-        Some(Frame { number: 0, time_ns, link: format.link, wire_len: wire_len.max(kept), data, dropped: false })
+        Some(Frame {
+            number: 0,
+            time_ns,
+            link: format.link,
+            wire_len: wire_len.max(kept),
+            data,
+            dropped: false,
+            interface: None,
+        })
     }
 }
 
@@ -103,7 +111,7 @@ impl Pcap {
         window.advance(self.last);
         self.last = at + len;
         let (time_ns, link, wire_len) = (self.time(seconds, fraction), self.link, wire_len.max(kept));
-        Some(Place { at, len, time_ns, link, wire_len, dropped: false })
+        Some(Place { at, len, time_ns, link, wire_len, dropped: false, interface: None })
     }
 
     /// The next records, as long as all of each is at hand; none is passed until [`Self::pass`] is told.
@@ -148,6 +156,6 @@ impl Pcap {
         self.last = self.record_header + size;
         let time_ns = self.time(seconds, fraction);
         let (at, link, wire_len) = (self.record_header, self.link, wire_len.max(len));
-        Ok(Step::Frame(Place { at, len: size, time_ns, link, wire_len, dropped: false }))
+        Ok(Step::Frame(Place { at, len: size, time_ns, link, wire_len, dropped: false, interface: None }))
     }
 }

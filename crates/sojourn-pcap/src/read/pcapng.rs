@@ -144,11 +144,11 @@ impl Pcapng {
             let limit = if interface.snaplen == 0 { u32::MAX } else { interface.snaplen };
             let len = (wire_len.min(limit) as usize).min(body.len() - 4);
             let (time_ns, link) = (self.last_time_ns, interface.link);
-            return Some(Step::Frame(Place { at: 12, len, time_ns, link, wire_len, dropped: false }));
+            return Some(Step::Frame(Place { at: 12, len, time_ns, link, wire_len, dropped: false, interface: None }));
         }
         let head = body.get(..20)?;
-        let interface = if kind == ENHANCED { self.u32(head) as usize } else { usize::from(self.u16(head)) };
-        let interface = self.interfaces.get(interface)?;
+        let number = if kind == ENHANCED { self.u32(head) } else { u32::from(self.u16(head)) };
+        let interface = self.interfaces.get(number as usize)?;
         let stamp = u64::from(self.u32(&head[4..])) << 32 | u64::from(self.u32(&head[8..]));
         let (len, wire_len) = (self.u32(&head[12..]) as usize, self.u32(&head[16..]));
         if len > body.len() - 20 {
@@ -166,7 +166,8 @@ impl Pcapng {
         self.last_time_ns = time_ns;
         let (link, wire_len) = (interface.link, wire_len.max(len as u32));
         let dropped = body.get(20 + len.next_multiple_of(4)..).is_some_and(|options| self.dropped(options));
-        Some(Step::Frame(Place { at: 28, len, time_ns, link, wire_len, dropped }))
+        let interface = (self.interfaces.len() > 1).then_some(number);
+        Some(Step::Frame(Place { at: 28, len, time_ns, link, wire_len, dropped, interface }))
     }
 
     /// Whether a comment among a packet's options says that it was dropped.

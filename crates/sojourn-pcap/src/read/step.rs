@@ -11,6 +11,7 @@ pub(crate) struct Place {
     pub(crate) link: u16,
     pub(crate) wire_len: u32,
     pub(crate) dropped: bool,
+    pub(crate) interface: Option<u32>,
 }
 
 /// How the framing of a file ended or went on.

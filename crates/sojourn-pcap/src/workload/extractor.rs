@@ -7,7 +7,7 @@ use super::turns::{Recorded, Turn, Workload};
 use super::waits::{Host as Waited, Waits};
 use super::way::Answer;
 use crate::decode::{Address, Packet, Transport, decode};
-use crate::read::Frame;
+use crate::read::{Copies, Frame};
 use sojourn_net::with_defaults;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -72,6 +72,7 @@ pub struct Extractor {
     /// hosts' that the far ones acknowledged; by hop limits, and by times of answers.
     busy: BTreeMap<i64, [[u64; 3]; 2]>,
     waits: Waits,
+    copies: Copies,
     workload: Workload,
 }
 
@@ -84,8 +85,12 @@ impl Extractor {
 
     /// Takes in a frame.
     pub fn frame(&mut self, frame: &Frame<'_>) {
-        self.waits.frame(frame);
         self.workload.frames += 1;
+        if self.copies.is_copy(frame) {
+            self.workload.copies += 1;
+            return;
+        }
+        self.waits.frame(frame);
         let now = frame.time_ns;
         let (first, last) = self.span.unwrap_or((now, now));
         self.span = Some((first.min(now), last.max(now)));

@@ -55,7 +55,9 @@ mod tests {
         let mut data = vec![0x45, 0, 0, 52, 0, 7, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
         data.extend([0x13, 0x89, 0, 80, 0, 0, 1, 0, 0, 0, 0, 0, 0x80, 2, 0xfa, 0xf0, 0, 0, 0, 0]);
         data.extend([2, 4, 5, 180, 1, 3, 3, 7, 4, 2, 1, 1]);
-        let read = |data: &[u8]| extra(&Frame { number: 1, time_ns: 0, link: 101, wire_len: 52, data, dropped: false });
+        let read = |data: &[u8]| {
+            extra(&Frame { number: 1, time_ns: 0, link: 101, wire_len: 52, data, dropped: false, interface: None })
+        };
         assert_eq!(read(&data), Some(Extra { window: 0xfaf0, mss: Some(1460), scale: Some(7) }));
         assert_eq!(read(&data[..42]), Some(Extra { window: 0xfaf0, mss: None, scale: None }));
         assert_eq!(read(&data[..30]), None);

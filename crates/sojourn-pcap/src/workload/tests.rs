@@ -34,7 +34,7 @@ fn taken_with(frames: &[(i64, Vec<u8>, u32)], options: Options) -> Workload {
     let mut extractor = Extractor::new(options);
     for (number, (time_ns, data, wire_len)) in frames.iter().enumerate() {
         let (number, wire_len) = (number as u64 + 1, *wire_len);
-        extractor.frame(&Frame { number, time_ns: *time_ns, link: 1, wire_len, data, dropped: false });
+        extractor.frame(&Frame { number, time_ns: *time_ns, link: 1, wire_len, data, dropped: false, interface: None });
     }
     extractor.finish(&|_| None)
 }
@@ -359,7 +359,15 @@ fn memory_is_bounded() {
             header: Header::Udp,
         };
         let (data, wire_len) = datagram.frame();
-        extractor.frame(&Frame { number: 1, time_ns: i64::from(k), link: 1, wire_len, data: &data, dropped: false });
+        extractor.frame(&Frame {
+            number: 1,
+            time_ns: i64::from(k),
+            link: 1,
+            wire_len,
+            data: &data,
+            dropped: false,
+            interface: None,
+        });
     }
     let found = extractor.finish(&|_| None);
     assert_eq!(found.connections.len(), 3);

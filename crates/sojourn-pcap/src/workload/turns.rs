@@ -68,6 +68,8 @@ pub struct Workload {
     pub frames: u64,
     /// Frames that are neither TCP nor UDP, or cannot be read.
     pub other_frames: u64,
+    /// Packets that the capture had on another interface before.
+    pub copies: u64,
     /// Packets of connections beyond the bound on memory.
     pub beyond_bound: u64,
     /// Hosts of both sides were told apart by hop limits or times of answers, rather than by who opens.

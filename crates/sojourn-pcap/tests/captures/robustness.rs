@@ -113,7 +113,15 @@ fn a_million_flows_of_one_packet_take_no_more_memory_than_the_table() {
         let (bytes, wire_len) = packet.frame();
         let time_ns = 1_700_000_000_000_000_000 + i64::from(i) * 1000;
         let number = u64::from(i) + 1;
-        meter.frame(&sojourn_pcap::read::Frame { number, time_ns, link: 1, wire_len, data: &bytes, dropped: false });
+        meter.frame(&sojourn_pcap::read::Frame {
+            number,
+            time_ns,
+            link: 1,
+            wire_len,
+            data: &bytes,
+            dropped: false,
+            interface: None,
+        });
         assert!(meter.flows() <= 1 << 12);
     }
     assert_eq!(meter.hosts().all.len(), 0, "a flow of one packet makes no host");
@@ -145,7 +153,15 @@ fn what_waits_for_an_answer_in_vain_is_forgotten() {
         let (bytes, wire_len) = packet.frame();
         number += 1;
         let time_ns = 1_700_000_000_000_000_000 + i64::from(i) * 1000;
-        meter.frame(&sojourn_pcap::read::Frame { number, time_ns, link: 1, wire_len, data: &bytes, dropped: false })
+        meter.frame(&sojourn_pcap::read::Frame {
+            number,
+            time_ns,
+            link: 1,
+            wire_len,
+            data: &bytes,
+            dropped: false,
+            interface: None,
+        })
     };
     let mut most = 0;
     for i in 0..100_000u32 {
