@@ -227,7 +227,7 @@ def test_the_summary_counts_findings_tables_and_table_1(tmp_path):
 
 def test_scenarios_after_the_repairs_are_counted_by_themselves(monkeypatch):
     names = {entry.scenario for entry in kernel.measurements("kernel-fresh")}
-    assert set(kernel.AFTER_REPAIRS) < names and len(set(kernel.AFTER_REPAIRS)) == 7
+    assert set(kernel.AFTER_REPAIRS) < names and len(set(kernel.AFTER_REPAIRS)) == 6
     keys = [f"kernel-fresh/{name}/up/loss" for name in sorted(names)]
     rows = [check(key, 0.0, {"Linux (1)": 0.0}, True) for key in keys]
     monkeypatch.setattr(kernel, "checks", lambda runs, section: rows)
