@@ -80,6 +80,11 @@ RECORDINGS: dict[str, list[str]] = {
     ],
 }
 RECORDINGS["all together"] = [line for lines in RECORDINGS.values() for line in lines]
+RECORDINGS["as they hear"] = [
+    f"c c 0 {20 * MS} a600+0 b3000+0<600 a380*2+0<3000 b22362+{3 * MS}<980 a4200*14+0<25362 b90000+0<1280",
+    f"c s {90 * MS} {80 * MS}/3 b900*3+{200 * MS} a30000+0<900 b10+{40 * MS}<20000 a5+0<9999 b7*7+{300 * MS}",
+    f"s c {100 * MS} {40 * MS} a1280*4+0 b40000+0 a600*2+{50 * MS} b10+0",
+]
 Way = tuple[dict[str, Any], str, str, str]
 FIFO = '{ kind = "fifo", limit = "50pkt" }'
 WAYS: dict[str, Way] = {

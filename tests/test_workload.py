@@ -141,6 +141,44 @@ def test_ends_close_when_all_turns_are_done(sojourn, tmp_path):
     assert control(runs[1]) == pytest.approx(control(runs[0]), rel=0.05)
 
 
+TURN = {"accepted": False, "bytes": 900, "wait_ns": 300_000_000, "heard": 0, "writes": 3}
+ANSWER = {"accepted": True, "bytes": 5000, "wait_ns": 0, "heard": 900, "writes": 1}
+
+
+def test_ends_that_send_at_once_wait_for_what_they_hear_and_write_as_they_did(tmp_path):
+    """Also one that heard of more than comes goes on; a workload of before has neither."""
+    late, begins = {**TURN, "bytes": 7, "wait_ns": 0, "heard": 9999, "writes": 1}, []
+    for old in (False, True):
+        turns = pl.Series([[TURN, ANSWER, late]])
+        if old:
+            turns = turns.list.eval(pl.struct(pl.element().struct.field("accepted", "bytes", "wait_ns")))
+        row = {"opener": "10.0.0.1", "tcp": True, "client_opens": True, "concurrent": True,
+               "start_ns": 0, "rtt_ns": 50_000_000, "length_ns": 10**9}  # fmt: skip
+        pl.DataFrame([row]).with_columns(turns.alias("turns")).write_parquet(tmp_path / "lab.parquet")
+        (tmp_path / "replay.toml").write_text(PATH + REPLAY + "[record]\nflows = true\n")
+        done = _core.run(Study.load(tmp_path / "replay.toml").points[0].text, log=True)
+        log = pl.DataFrame(done["packets"]).filter(pl.col("kind") == _core.packet_kinds().index("data"))
+        down, up = (log.filter(pl.col("link") == link) for link in (0, 1))
+        begins.append(down["arrive_ns"].min())
+        assert sorted(up["size_bytes"]) == ([59, 952] if old else [59, 352, 352, 352])
+        assert pl.DataFrame(done["flows"])["end_ns"].min() > 0
+    heard, free = begins
+    assert free < 100_000_000 and 350_000_000 < heard < 450_000_000
+
+
+@pytest.mark.parametrize("at", ["clients", "servers"])
+def test_a_page_is_asked_for_step_by_step(sojourn, tmp_path, at):
+    (tmp_path / "lab.toml").write_text(PATH + '[[users]]\nkind = "page"\n')
+    sojourn("export", "lab.toml", "lab.pcapng", "--at", at, "--set", "duration=9s")
+    sojourn("workload", "lab.pcapng", "-o", "lab.parquet")
+    found = pl.read_parquet(tmp_path / "lab.parquet")
+    turns = found.filter("concurrent").sort("b_bytes", descending=True)["turns"][0].to_list()
+    # TLS, the document, and what that names: each piece after all that it needs.
+    assert [(each["bytes"], each["heard"], each["writes"]) for each in turns[:5]] == [
+        (600, 0, 1), (3000, 600, 1), (380, 3000, 2), (22_362, 980, 1), (4200, 25_362, 14),
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("at", ["clients", "servers"])
 def test_who_was_sending_when_the_capture_ended_sends_for_as_long(sojourn, tmp_path, at):
     study, replay = tmp_path / "lab.toml", tmp_path / "replay.toml"

@@ -25,7 +25,9 @@ One row a connection, or a flow of datagrams, in order of their starts:
                     none does; ``b_initial_window``
 ``a_window``        largest receive window of the opener, bytes; ``b_window``
 ``length_ns``       how long the captures are, the same in every row
-``turns``           list of ``accepted`` (the turn of *b*), ``bytes``, ``wait_ns``
+``turns``           list of ``accepted`` (the turn of *b*), ``bytes``, ``wait_ns``; if concurrent ``heard``,
+                    bytes of the other end that it had before it waited (0: it waited for its own last turn);
+                    ``writes``, how many pieces too short for TCP to have cut them it is made of
 ==================  ==================================================================================
 """
 
@@ -105,9 +107,10 @@ def read(captures: Sequence[str | os.PathLike[str]], clients: Sequence[str] = ()
 def _table(found: dict) -> pl.DataFrame:
     columns = dict(found["connections"])
     counts = columns.pop("turns").astype(np.int64)
-    turns = pl.DataFrame(found["turns"]).with_columns(pl.col("bytes").clip(0, _MOST_BYTES))
+    turns = pl.DataFrame(found["turns"]).with_columns(pl.col("bytes").clip(0, _MOST_BYTES).cast(pl.UInt32))
     owner = np.repeat(np.arange(len(counts)), counts)
-    turn = pl.struct("accepted", pl.col("bytes").cast(pl.UInt32), "wait_ns").alias("turns")
+    first = ("accepted", "bytes", "wait_ns")
+    turn = pl.struct(*first, pl.exclude(first)).alias("turns")
     lists = (
         turns.select(pl.lit(pl.Series(owner)).alias("row"), turn).group_by("row", maintain_order=True).all()
     )

@@ -1,6 +1,6 @@
 //! A connection while its packets pass: from segments to turns.
 
-use super::first_flight::FirstFlight;
+use super::first_flight::{FirstFlight, WRITTEN};
 use super::header::Extra;
 use super::turns::Turn;
 use super::waits::Host;
@@ -40,6 +40,14 @@ pub(super) struct Raw {
     /// When all its own earlier data had been acknowledged, and how long the last segment of it was.
     own: i64,
     last: u32,
+    /// What the end has heard of the other, if that is more than when it last sent; when that passed here, and when the
+    /// end acknowledged it.
+    heard: i64,
+    heard_at: [i64; 2],
+    /// Nothing that it had sent was under way.
+    idle: bool,
+    /// Pieces that are shorter than any segment need be, one if others are among them.
+    writes: u32,
     /// What the end took to answer the handshake, if that was just before: the queues that it met then.
     answered: Option<i64>,
 }
@@ -153,9 +161,10 @@ impl Connection {
         if (goes_on || !more)
             && let Some(turn) = self.turns.iter_mut().rev().find(|turn| turn.by == (by == 1))
         {
+            let way = &mut self.ways[by];
+            turn.writes = written([(turn.bytes, turn.writes), (u64::from(way.last), 1)]);
             turn.bytes += new;
             self.missed[by] = None;
-            let way = &mut self.ways[by];
             // At once: it had not heard that all had come.
             if goes_on && silent <= 0 && new == u64::from(way.last) && way.last == before.last {
                 way.cut = way.cut.max(way.last);
@@ -198,6 +207,10 @@ impl Connection {
             follows,
             own,
             last: before.last,
+            heard: if theirs.acked > before.heard { (theirs.acked - theirs.begin).max(0) } else { 0 },
+            heard_at: [theirs.front_at, theirs.acked_at],
+            idle: before.is_idle(),
+            writes: 1,
             answered,
         });
     }
@@ -220,8 +233,9 @@ impl Connection {
     }
 
     /// The turns with the time that each end waited before its own; `round` is the base round trip between the capture
-    /// and each end, `waits` what its packets and those to it waited, `full` the size of segments that it fills.
-    pub(super) fn waited(&self, round: [i64; 2], waits: [Host<'_>; 2], full: [u32; 2]) -> Vec<Turn> {
+    /// and each end, `waits` what its packets and those to it waited, `full` the size of segments that it fills, and
+    /// `longest` that of its longest, if they may be full.
+    pub(super) fn waited(&self, round: [i64; 2], waits: [Host<'_>; 2], full: [u32; 2], longest: [u32; 2]) -> Vec<Turn> {
         let mut found: Vec<Turn> = Vec::with_capacity(self.turns.len());
         for raw in &self.turns {
             let end = usize::from(raw.by);
@@ -249,18 +263,28 @@ impl Connection {
                 None if known => Some(whole),
                 None => Some(whole.min(DELAYED_ACK_NS)),
             };
-            let turn = Turn { accepted: raw.by, bytes: raw.bytes, wait_ns: wait.map_or(LOST, |wait| wait as u64) };
+            // An end that had heard more of the other when it sent again waited from then on.
+            let heard = if self.concurrent { raw.heard } else { 0 };
+            let since = raw.heard_at[usize::from(!near)];
+            let wait = if heard > 0 { Some(raw.at.saturating_sub(since).max(0)) } else { wait };
+            let wait_ns = wait.map_or(LOST, |wait| wait as u64);
+            let turn = Turn { accepted: raw.by, bytes: raw.bytes, wait_ns, heard: heard as u64, writes: raw.writes };
             let wait = wait.unwrap_or(0);
             // Turns of a concurrent connection that only the other end's turns had parted. Who is far may not have
             // been quiet: queues took longer, or a timer had to expire.
-            let cut = !near && is_full(raw.last, full[end]);
-            let one = cut || wait <= QUIET_NS && (self.concurrent || !near);
+            let cut = is_full(raw.last, full[end]) && !(near && (raw.idle || !self.concurrent));
+            // It may have gone on with the same while the other's passed.
+            let goes_on = if near { !raw.idle } else { is_full(raw.last, longest[end]) };
+            let one = cut || wait <= QUIET_NS && if self.concurrent { heard == 0 || goes_on } else { !near };
             let earlier = match self.concurrent {
                 true => found.iter_mut().rev().find(|earlier| earlier.accepted == raw.by),
                 false => found.last_mut().filter(|earlier| earlier.accepted == raw.by),
             };
             match earlier.filter(|_| one) {
-                Some(earlier) => earlier.bytes += turn.bytes,
+                Some(earlier) => {
+                    earlier.writes = written([(earlier.bytes, earlier.writes), (turn.bytes, turn.writes)]);
+                    earlier.bytes += turn.bytes;
+                }
                 None => found.push(turn),
             }
         }
@@ -271,6 +295,13 @@ impl Connection {
 /// A segment of so much payload is full: its end had more to send.
 fn is_full(payload: u32, full: u32) -> bool {
     payload > 0 && full > 0 && payload.is_multiple_of(full)
+}
+
+/// In how many writes two that follow each other were written, of so many bytes and writes each: as many, if all are
+/// shorter than what TCP cuts; else that cannot be known.
+fn written(both: [(u64, u32); 2]) -> u32 {
+    let short = both.iter().all(|(bytes, writes)| *bytes < u64::from(*writes) * u64::from(WRITTEN));
+    if short { both[0].1.saturating_add(both[1].1) } else { 1 }
 }
 
 /// The shortest answers of both ends together, ns; what clocks that jump make of it is no less.
@@ -318,7 +349,7 @@ mod tests {
         }
         let [to, from] = [30, 200].map(|wait| (0..200).map(|at| (at * 10 * MS, wait * MS)).collect::<Vec<_>>());
         let peer = Host { from: &from, to: &to, ..Host::default() };
-        let turns = connection.waited([0, 40 * MS], [Host::default(), peer], [0; 2]);
+        let turns = connection.waited([0, 40 * MS], [Host::default(), peer], [0; 2], [0; 2]);
         turns.iter().find(|turn| turn.accepted).map(|turn| turn.wait_ns / 1_000_000)
     }
 
@@ -366,6 +397,23 @@ mod tests {
             (1, ACK, [100, 60], 900, 1770),
         ];
         assert_eq!(peer_waited(&repaired), Some(0));
+    }
+
+    #[test]
+    fn pieces_too_short_to_have_been_cut_are_writes() {
+        let writes = |pieces: &[u32]| {
+            let (mut connection, mut seq) = (Connection::new(0, true), 10);
+            for &payload in pieces {
+                connection.segment(0, &Segment::new([seq, 100], ACK, payload).with(None, None), None, 5, true);
+                seq += payload;
+            }
+            (connection.turns.len(), connection.turns[0].writes)
+        };
+        assert_eq!(
+            [&[300; 14][..], &[523, 523], &[300, 524], &[600, 300, 300]].map(writes),
+            [14, 2, 1, 1].map(|n| (1, n))
+        );
+        assert_eq!(written([(900, 3), (100, 2)]), 5, "turns that are one");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! From frames to a workload. Memory is bounded: so many connections, so many turns and datagrams.
 
 use super::connection::{Connection, LOST, NEAR_NS};
-use super::first_flight::{InitialWindows, full_segment, one_segment};
+use super::first_flight::{InitialWindows, full_segment, may_be_full, one_segment};
 use super::header::extra;
 use super::turns::{Recorded, Turn, Workload};
 use super::waits::{Host as Waited, Waits};
@@ -126,7 +126,7 @@ impl Extractor {
             (Kept::Udp { last_ns, datagrams, .. }, Transport::Udp { length, .. }) if more => {
                 let wait_ns = now.saturating_sub(*last_ns).max(0) as u64;
                 *last_ns = now.max(*last_ns);
-                datagrams.push(Turn { accepted: by == 1, bytes: u64::from(length), wait_ns });
+                datagrams.push(Turn { accepted: by == 1, bytes: u64::from(length), wait_ns, heard: 0, writes: 1 });
                 self.turns += 1;
             }
             _ => self.workload.beyond_bound += 1,
@@ -270,7 +270,14 @@ impl Extractor {
                 let waits = ends.map(|(host, _)| self.waits.of(host));
                 let full =
                     ends.map(|pair| cuts.get(&pair).map_or(0, |[longest, cut]| if longest == cut { *cut } else { 0 }));
-                Ends { parts, waits, full }
+                let longest = [0, 1].map(|end| match &entry.kept {
+                    Kept::Tcp(connection) => {
+                        let longest = cuts.get(&ends[end]).map_or(0, |[longest, _]| *longest);
+                        Some(longest).filter(|of| may_be_full(*of, connection.ways[1 - end].mss)).unwrap_or(0)
+                    }
+                    Kept::Udp { .. } => 0,
+                });
+                Ends { parts, waits, full, longest }
             })
             .collect();
         let began: Vec<_> = ends.iter().zip(&self.entries).map(|(ends, entry)| ends.began(entry)).collect();
@@ -310,6 +317,8 @@ struct Ends<'a> {
     parts: [Option<i64>; 2],
     waits: [Waited<'a>; 2],
     full: [u32; 2],
+    /// The longest, if they may be full.
+    longest: [u32; 2],
 }
 
 impl Ends<'_> {
@@ -357,7 +366,8 @@ fn recorded(entry: &Entry, start_ns: u64, last: i64, ends: &Ends<'_>, client_ope
             };
             found.mss = [ways[0].mss, ways[1].mss];
             found.window = [ways[0], ways[1]].map(|way| way.seen.then_some(way.window));
-            found.turns = connection.waited(ends.parts.map(|part| part.unwrap_or(0)), ends.waits, ends.full);
+            let round = ends.parts.map(|part| part.unwrap_or(0));
+            found.turns = connection.waited(round, ends.waits, ends.full, ends.longest);
             found.goes_on = [0, 1].map(|end| connection.goes_on(end, ends.full[end], last));
             // Of an end that was not seen the FIN was acknowledged as one more byte.
             for (end, way) in ways.iter().enumerate() {
@@ -381,6 +391,9 @@ fn recorded(entry: &Entry, start_ns: u64, last: i64, ends: &Ends<'_>, client_ope
     for turn in &found.turns {
         found.bytes[usize::from(turn.accepted)] += turn.bytes;
     }
+    // The acknowledgement of a FIN counts one more.
+    let bytes = found.bytes;
+    found.turns.iter_mut().for_each(|turn| turn.heard = turn.heard.min(bytes[usize::from(!turn.accepted)]));
     found
 }
 

@@ -26,6 +26,9 @@ const STAMPS: u32 = 12;
 /// Segments that every host takes are as long, bytes.
 const LEAST_MSS: u16 = 536;
 
+/// Shorter ones are what somebody wrote, whoever takes them.
+pub(super) const WRITTEN: u32 = LEAST_MSS as u32 - STAMPS;
+
 /// The size of one segment: a host's own capture has several in one frame. `mss` is what the other end offered.
 pub(super) fn one_segment(frame: u32, mss: Option<u16>) -> u32 {
     mss.map_or(frame, |mss| frame.min(u32::from(mss).saturating_sub(STAMPS)))
@@ -36,6 +39,11 @@ pub(super) fn one_segment(frame: u32, mss: Option<u16>) -> u32 {
 pub(super) fn full_segment(frame: u32, mss: Option<u16>) -> u32 {
     let least = u32::from(mss.map_or(LEAST_MSS, |mss| mss.min(LEAST_MSS))).saturating_sub(STAMPS);
     if frame < least { 0 } else { one_segment(frame, mss) }
+}
+
+/// What an application writes now and then is not full, however often it is of one size.
+pub(super) fn may_be_full(size: u32, mss: Option<u16>) -> bool {
+    size > 0 && 2 * size >= u32::from(mss.unwrap_or(UNSAID))
 }
 
 /// The first flight of one end.
@@ -93,9 +101,7 @@ impl FirstFlight {
     /// window.
     pub(super) fn segments(&self, mss: Option<u16>) -> Option<u8> {
         let size = one_segment(self.largest, mss);
-        // What an application writes now and then is not full, however often it is of one size.
-        let full = size > 0 && 2 * size >= u32::from(mss.unwrap_or(UNSAID));
-        let whole = self.state == State::Followed && full && self.bytes % i64::from(size) == 0;
+        let whole = self.state == State::Followed && may_be_full(size, mss) && self.bytes % i64::from(size) == 0;
         whole.then(|| self.bytes / i64::from(size)).filter(|segments| *segments <= MOST).map(|segments| segments as u8)
     }
 }

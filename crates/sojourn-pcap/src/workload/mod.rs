@@ -5,7 +5,10 @@
 //! TCP application workloads in ns-2", CCR 36(3), 2006: a connection is a vector of turns (a-b-t): bytes from the one
 //! who opened it (a), bytes from the other (b), and the times (t) that each of them waits before its turn. Where both
 //! send without having heard all of the other (segments p and q with p.end > q.ack and q.end > p.ack), the connection
-//! is *concurrent*, and each direction has a sequence of its own.
+//! is *concurrent*, and each direction has a sequence of its own. Of a turn in it is known how much of the other its
+//! end had acknowledged by then, which may be what it waited for (TwoSew, DETERLab: events that wait for so many
+//! bytes). Who had more to send all the while that the other's passed, as full segments say or what was not
+//! acknowledged, goes on with the same turn.
 //!
 //! Sizes are differences of sequence numbers, so retransmissions and reordering change nothing; bytes of a direction
 //! that the capture did not see are those that the other direction acknowledges. Differences: an end's base round trip

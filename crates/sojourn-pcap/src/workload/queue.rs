@@ -84,14 +84,17 @@ pub(super) fn settle(ways: &mut [Way<'_>], ahead: bool) {
     let mut links: Vec<Transmission> = ways.iter().map(|way| *way.own).filter(Transmission::known).collect();
     links.sort_unstable_by(|a, b| a.ns_per_byte.total_cmp(&b.ns_per_byte));
     let link = links.get(links.len() / 2).copied();
-    let mut known = Told::new();
     for way in ways.iter_mut() {
         way.known.sort_unstable();
         way.lacking.values_mut().for_each(|flow| flow.told.sort_unstable());
-        if link.is_none() || way.own.known() {
-            known.extend_from_slice(&way.known);
-        }
     }
+    // Of a long capture what is known is held twice only where that may set something right.
+    if ways.iter().all(|way| way.lacking.is_empty() && (link.is_none() || way.own.known())) {
+        return;
+    }
+    let tells = || ways.iter().filter(|way| link.is_none() || way.own.known());
+    let mut known = Told::with_capacity(tells().map(|way| way.known.len()).sum());
+    tells().for_each(|way| known.extend_from_slice(&way.known));
     loop {
         known.sort_unstable();
         let raised: Told = ways.iter_mut().flat_map(|way| way.raise(&known, link, ahead)).collect();

@@ -313,9 +313,46 @@ fn ends_that_send_at_once_are_concurrent() {
     let [both] = &taken(&frames(&lines)).connections[..] else { panic!("one connection") };
     assert!(both.concurrent);
     assert_eq!(both.bytes, [3010, 2000]);
-    let opener: Vec<_> = turns(both).into_iter().filter(|turn| !turn.0).collect();
-    assert_eq!(opener, [(false, 3000, 0), (false, 10, 300)]);
-    assert_eq!(turns(both).iter().filter(|turn| turn.0).count(), 1);
+    // The other, whose segments may be full, may have been at it all the while; the opener had been acknowledged.
+    let expected = [(false, 2000, 0, 0), (true, 2000, 0, 0), (false, 1000, 10, 2000)];
+    assert_eq!(heard(both), [&expected[..], &[(false, 10, 300, 0)]].concat());
+}
+
+/// Turns with what their ends had heard of the other.
+fn heard(connection: &Recorded) -> Vec<(bool, u64, u64, u64)> {
+    connection
+        .turns
+        .iter()
+        .zip(turns(connection))
+        .map(|(turn, (by, bytes, wait))| (by, bytes, wait, turn.heard))
+        .collect()
+}
+
+/// A greeting, and its answer of 2900 bytes; a request, and another 20 ms later, before the first is answered.
+const SECURE: &[Line] = &[
+    (0, true, SYN, 9, 0, 0),
+    (40, false, SYN | ACK, 999, 10, 0),
+    (40, true, ACK, 10, 1000, 600),
+    (80, false, ACK, 1000, 610, 1500),
+    (82, false, ACK, 2500, 610, 1400),
+    (85, true, ACK, 610, 3900, 680),
+    (105, true, ACK, 1290, 3900, 300),
+    (140, false, ACK, 3900, 1290, 1500),
+    (141, false, ACK, 5400, 1290, 1500),
+    (145, false, ACK, 6900, 1590, 1500),
+    (146, false, ACK, 8400, 1590, 700),
+    (146, true, ACK, 1590, 9100, 0),
+    (150, true, ACK, 1590, 9100, 70),
+    (190, false, ACK, 9100, 1660, 90),
+];
+
+#[test]
+fn ends_that_send_at_once_wait_for_what_they_have_heard() {
+    let [both] = &taken(&frames(SECURE)).connections[..] else { panic!("one connection") };
+    assert!(both.concurrent);
+    // What came while the answer was being sent is answered by it; the second request waited for nothing that came.
+    let expected = [(false, 600, 0, 0), (true, 2900, 0, 600), (false, 980, 3, 2900), (true, 5200, 0, 1280)];
+    assert_eq!(heard(both), [&expected[..], &[(false, 70, 4, 8100), (true, 90, 0, 1650)]].concat());
 }
 
 #[test]

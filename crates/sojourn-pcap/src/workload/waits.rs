@@ -94,6 +94,8 @@ impl Waits {
         let hosts = &self.meter.hosts().all;
         self.own.extend(hosts.iter().map(|host| (host.address, host.transmission)));
         self.rounds.extend(hosts.iter().map(|host| (host.address, host.echo_min)));
+        // Its log takes as much as all that is told.
+        self.meter = Meter::default();
         let hosts_of: Vec<Address> = self.own.keys().copied().collect();
         let mut sides: [Vec<Way<'_>>; 2] = Default::default();
         for (host, [from, to]) in &mut self.own {

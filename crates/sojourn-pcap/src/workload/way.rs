@@ -25,6 +25,9 @@ pub(super) struct Way {
     pub(super) end: i64,
     pub(super) begin: i64,
     pub(super) acked: i64,
+    /// End of what passed without a gap, and when it last grew: what the other end has, if that is beside the capture.
+    front: i64,
+    pub(super) front_at: i64,
     /// When `acked` last grew, and when data that was not acknowledged last passed.
     pub(super) acked_at: i64,
     pub(super) sent_at: i64,
@@ -95,6 +98,9 @@ impl Way {
             (self.sent_at, self.sent) = (now, payload);
         }
         self.longest = self.longest.max(payload);
+        if start <= self.front && end > self.front {
+            (self.front, self.front_at) = (end, now);
+        }
         let new = end - self.end.max(if self.syn { 0 } else { self.begin });
         if new <= 0 {
             return 0;
@@ -130,6 +136,7 @@ impl Way {
         if ack > self.acked {
             self.acked = ack;
             self.acked_at = now;
+            self.front = self.front.max(ack);
         }
         let end = ack.min(self.end + i64::MAX / 4) - i64::from(self.fin);
         let unseen = (end - self.end).max(0);

@@ -1,10 +1,11 @@
 //! Recorded traffic: the connections of a capture, each with its turns, waits and round-trip time, over another queue.
 //!
 //! Source: the traffic generator of Tmix (M. Weigle et al., CCR 36(3), 2006): an end begins its turn when it has all
-//! that came before and has waited as it did in the capture; the ends of a concurrent connection go on independently,
-//! each when its last turn was acknowledged. When all turns are done both close. What reacted to the network (windows,
-//! losses, times) is left to this engine's TCP; datagrams are sent at their recorded times. An end in whose turn the
-//! recording ended had more to send: however fast its turn goes here, it goes on for as long as it was seen.
+//! that came before and has waited as it did in the capture. In a concurrent connection it waits for so many bytes of
+//! the other as it had heard of, as in TwoSew (DETERLab), or for its own last turn to be acknowledged. When all turns
+//! are done both close. What reacted to the network (windows, losses, times) is left to this engine's TCP; datagrams
+//! are sent at their recorded times. An end in whose turn the recording ended had more to send: however fast its turn
+//! goes here, it goes on for as long as it was seen.
 //!
 //! `scale` changes the number of connections and flows, not their sizes: the i-th of them (from 0, in order of their
 //! starts) appears ⌊(i + 1)·scale + u⌋ − ⌊i·scale + u⌋ times, u drawn once from the source's own stream, so that the
@@ -118,7 +119,7 @@ impl Recorded {
             // Who waits, waits from the end of the handshake.
             let handshake = connection.rtt.unwrap_or(Span::ZERO);
             for accepted in [false, true] {
-                if let Some(turn) = due(connection, &playing, accepted) {
+                if let Some(turn) = due(connection, &playing, accepted).filter(|turn| turn.heard == 0) {
                     playing.waiting[usize::from(accepted)] = true;
                     let delay = if turn.wait == Span::ZERO && !accepted { Span::ZERO } else { handshake + turn.wait };
                     network.wake_at(network.now() + delay, self.number, token(id.flow(), accepted));
@@ -164,7 +165,10 @@ impl Recorded {
         let goes_on = connection.goes_on[side] && !rest(connection, playing, accepted);
         let bytes = if goes_on { u64::MAX } else { u64::from(turn.bytes) };
         playing.written[side] = playing.written[side].saturating_add(bytes);
-        network.write(id, end, bytes);
+        let writes = if goes_on { 1 } else { u64::from(turn.writes) };
+        for i in 0..writes {
+            network.write(id, end, bytes / writes + u64::from(i < bytes % writes));
+        }
         self.heard(id, network);
     }
 
@@ -200,7 +204,15 @@ impl Recorded {
             if let Some(turn) = due(connection, playing, accepted) {
                 let after_other = connection.manner == Manner::Turns
                     && turn_before(connection, playing).is_some_and(|before| before.accepted != accepted);
-                if if after_other { has_all } else { own.sender().is_idle() } {
+                let ready = match (turn.heard, after_other) {
+                    (0, true) => has_all,
+                    (0, false) => own.sender().is_idle(),
+                    // What is to come may be less.
+                    (bytes, _) => {
+                        own.receiver().delivered() >= bytes || has_all && !rest(connection, playing, !accepted)
+                    }
+                };
+                if ready {
                     playing.waiting[side] = true;
                     network.wake_at(network.now() + turn.wait, self.number, token(id.flow(), accepted));
                 }

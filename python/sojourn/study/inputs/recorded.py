@@ -40,11 +40,17 @@ def text_of(file: Path) -> str:
     window = sends.then(pl.col("a_initial_window")).otherwise(pl.col("b_initial_window"))
     slash = pl.format("/{}", window).fill_null("") if windows else pl.lit("")
     table = table.filter(pl.col("turns").list.len() > 0)
+    of_turns = {field.name for field in there["turns"].inner.fields}
+    heard, writes = (
+        pl.element().struct.field(name) if name in of_turns else pl.lit(0) for name in ("heard", "writes")
+    )
     turn = pl.concat_str(
         pl.when(pl.element().struct.field("accepted")).then(pl.lit("b")).otherwise(pl.lit("a")),
         pl.element().struct.field("bytes").cast(pl.String),
+        pl.when(writes > 1).then(pl.format("*{}", writes)).otherwise(pl.lit("")),
         pl.lit("+"),
         pl.element().struct.field("wait_ns").cast(pl.String),
+        pl.when(heard > 0).then(pl.format("<{}", heard)).otherwise(pl.lit("")),
     )
     lines = table.sort("start_ns", maintain_order=True).select(
         pl.concat_str(

@@ -3,8 +3,9 @@
 //! `KIND SIDE[ENDS] START RTT[/WINDOW] TURN…`: KIND is `s` (by turns), `c` (concurrent) or `u` (datagrams); SIDE is
 //! who opens, `c` (a client) or `s` (a server); ENDS are those in whose turn the recording ended, `a`, `b` or `ab`;
 //! START in ns from the beginning of the recording; RTT in ns, `-` if unknown; WINDOW the initial window of the end
-//! that sends more, in segments, if known; a TURN is `a` (the end that opens) or `b`, its bytes, `+`, and the ns waited
-//! before it. The first line is `length NS`.
+//! that sends more, in segments, if known; a TURN is `a` (the end that opens) or `b`, its bytes, `*` and the number of
+//! writes if there are several, `+`, the ns waited before it, and of a concurrent connection `<` and the bytes that the
+//! end must have of the other first, if it waits for any. The first line is `length NS`.
 
 use sojourn_net::Span;
 use std::str::FromStr;
@@ -27,8 +28,13 @@ pub struct Turn {
     pub accepted: bool,
     /// Payload bytes.
     pub bytes: u32,
+    /// In so many writes.
+    pub writes: u32,
     /// What it waits before.
     pub wait: Span,
+    /// In a concurrent connection, payload bytes of the other end that it has before it waits; if none, its own last
+    /// turn was acknowledged.
+    pub heard: u64,
 }
 
 /// One connection.
@@ -132,13 +138,17 @@ fn connection(line: &str) -> Option<Connection> {
 }
 
 fn turn(word: &str) -> Option<Turn> {
-    let (bytes, wait) = word.get(1..)?.split_once('+')?;
+    let (bytes, rest) = word.get(1..)?.split_once('+')?;
+    let (bytes, writes) = bytes.split_once('*').unwrap_or((bytes, "1"));
+    let (wait, heard) = rest.split_once('<').unwrap_or((rest, "0"));
     let accepted = match word.as_bytes()[0] {
         b'a' => false,
         b'b' => true,
         _ => return None,
     };
-    Some(Turn { accepted, bytes: bytes.parse().ok().filter(|bytes| *bytes > 0)?, wait: time(wait)? })
+    let bytes: u32 = bytes.parse().ok()?;
+    let writes = writes.parse().ok().filter(|writes| (1..=bytes).contains(writes))?;
+    Some(Turn { accepted, bytes, writes, wait: time(wait)?, heard: heard.parse().ok()? })
 }
 
 #[cfg(test)]
@@ -147,13 +157,15 @@ mod tests {
 
     #[test]
     fn lines_are_connections() {
-        let read = "length 5000\ns cb 10 -/3 a1+0 b70000+20\nu s 11 30 a172+0\n".parse::<Recording>().unwrap();
+        let read = "length 5000\ns cb 10 -/3 a1+0 b70000*3+20<1\nu s 11 30 a172+0\n".parse::<Recording>().unwrap();
         assert_eq!((read.length, read.connections.len()), (Span(5000), 2));
         let [first, second] = &read.connections[..] else { panic!("two") };
         assert_eq!((first.manner, first.client_opens, first.rtt), (Manner::Turns, true, None));
         assert_eq!((first.initial_window, second.initial_window), (Some(3), None));
         assert_eq!((first.goes_on, second.goes_on), ([false, true], [false; 2]));
-        assert_eq!(first.turns[1], Turn { accepted: true, bytes: 70_000, wait: Span(20) });
+        let expected = Turn { accepted: true, bytes: 70_000, writes: 3, wait: Span(20), heard: 1 };
+        assert_eq!(first.turns[1], expected);
+        assert_eq!((first.turns[0].writes, first.turns[0].heard), (1, 0));
         assert_eq!((second.manner, second.client_opens, second.rtt), (Manner::Datagrams, false, Some(Span(30))));
     }
 
@@ -167,6 +179,9 @@ mod tests {
             ("length 9\ns \u{e9} 10 - a1+0", "line 2"),
             ("length 9\ns c 10 - a0+0", "line 2"),
             ("length 9\ns c 10 - é1+0", "line 2"),
+            ("length 9\nc c 10 - a1+0<", "line 2"),
+            ("length 9\nc c 10 - a3*4+0", "line 2"),
+            ("length 9\nc c 10 - a3*0+0", "line 2"),
             ("length 9\nu c 10 - a70000+0", "line 2"),
             ("length 9\ns c 10 -/0 a1+0", "line 2"),
             ("length 9\ns c 10 99999999999999999 a1+0", "line 2"),
