@@ -128,7 +128,7 @@ def test_a_study_between_real_programs_has_the_results_of_a_simulation(sojourn: 
     assert keys({**simulated, "engine": {}}) == keys({**real, "engine": {}})
     bulk, sessions, paced = real["groups"].values()
     assert bulk["goodput_bps"] > 1e6 and bulk["rtt_ms"]["p50"] > 80, "it has its own distance"
-    # Most of it is its own ten packets: at two fifths of the line sessions seldom overlap, also where they start late.
+    # Most of it is its own ten packets: sessions, at two fifths of the line, seldom overlap, late or not.
     assert sessions["completed"] > 5 and 30 < sessions["rtt_ms"]["p50"] < 80
     theirs = list(simulated["groups"].values())[2]
     late = any("datagrams was sent" in note for note in real["engine"].get("notes", ()))
