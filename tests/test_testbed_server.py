@@ -176,6 +176,7 @@ def test_streams_that_are_equal_and_incremental_take_turns(tmp_path: Path) -> No
         order = frames(own, ["u=3, i", "i=?1"])
         begun = order.index(3)
         turns = sum(one != other for one, other in pairwise(order[begun:]))
-        assert begun < 0.6 * len(order) and turns > 0.6 * (len(order) - begun), order
+        # What was begun before goes before it; then the frames alternate.
+        assert begun <= 3 and turns >= len(order) - begun - 2, order
 
     served("2", tmp_path, look)
