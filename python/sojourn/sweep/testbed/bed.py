@@ -17,13 +17,15 @@ from sojourn.errors import SojournError
 from sojourn.study import Point
 from sojourn.study.units import nanoseconds
 from sojourn.sweep.emulation import Options, session
+from sojourn.sweep.testbed.host import GRACE_S
 from sojourn.sweep.testbed.plan import Entry, variables
 from sojourn.sweep.testbed.program import FIRST_PAIR, Left, Program
 
 _AGENT = Path(__file__).with_name("host.py")
 _STARTING_S = 60.0
 """How long all programs together may take until they are ready."""
-_ENDING_S = 20.0
+_ENDING_S = 5 * GRACE_S
+"""How long they may take until all have left: who does not is killed, and the other end is waited for."""
 _REMOVES = 'read _; for _ in 0 1 2 3 4 5 6 7 8 9; do rm -rf -- "$0"; sleep 0.2; [ -e "$0" ] || exit; done'
 """For the shell: its input ends with the process that it is of. What is being ended writes for a moment."""
 
@@ -98,7 +100,7 @@ def running(
             command=(*agent, "client"),
             server=shlex.join([*agent, "server"]),
             variables=tuple(variables(entries).items()),
-            duration_s=max(_STARTING_S, duration_ns * 1e-9 + _ENDING_S),
+            duration_s=_STARTING_S + duration_ns * 1e-9 + _ENDING_S,
             pairs=tuple(program.pair(number) for number, program in enumerate(programs)),
             measured_s=(warmup_ns * 1e-9, duration_ns * 1e-9),
             offload=offload,

@@ -29,8 +29,8 @@ from typing import Any
 NETWORKS = {"client": 18, "server": 19}
 """Second byte of the addresses of each end, 198.18.x.y and 198.19.x.y."""
 
-GRACE_S = 2.0
-"""How long a program may take to leave once the time is over."""
+GRACE_S = 20.0
+"""How long a program may take to leave once the time is over: a browser closes slowly on a busy machine."""
 
 _SPIN_NS = 60_000
 

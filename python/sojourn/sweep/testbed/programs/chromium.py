@@ -41,7 +41,8 @@ async def launched(*flags: str) -> AsyncIterator[Any]:
     from playwright.async_api import async_playwright
 
     async with async_playwright() as driver:
-        browser = await driver.chromium.launch(executable_path=found(), args=[*_FLAGS, *flags])
+        # Whoever starts the programs knows for how long.
+        browser = await driver.chromium.launch(executable_path=found(), args=[*_FLAGS, *flags], timeout=0)
         try:
             yield browser
         finally:
