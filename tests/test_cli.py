@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import Command, sentence
+from conftest import HANGS_S, Command, sentence
 
 STUDY = """
 name = "grid"
@@ -206,7 +206,9 @@ def test_version_and_schema(faked: Command) -> None:
 def test_who_starts_it_may_have_closed_standard_files(closed: str, faked: Command) -> None:
     closing = " ".join(f"{number}>&-" for number in closed.split())
     words = ["sh", "-c", f'exec "$0" "$@" {closing}', *faked.argv("schema")]
-    done = subprocess.run(words, capture_output=True, text=True, env=faked.env, cwd=faked.cwd, timeout=60)
+    done = subprocess.run(
+        words, capture_output=True, text=True, env=faked.env, cwd=faked.cwd, timeout=HANGS_S
+    )
     assert (done.returncode, done.stderr) == (0, "")
     assert ("fake" in done.stdout) == ("1" not in closed)
 

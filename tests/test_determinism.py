@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 import pytest
-from conftest import Command, stored
+from conftest import HANGS_S, Command, stored
 
 STUDY = """name = "small"
 seed = 3
@@ -119,12 +119,12 @@ def test_the_same_bytes_after_kill_9(small: Command) -> None:
     words = ["run", "small.toml", "--set", "duration=40s"]
     process = small.start(*words, "--out", "killed", "--jobs", "2")
     points = small.cwd / "killed" / "points"
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + HANGS_S
     while not list(points.glob("[!.]*.json")):
         assert process.poll() is None and time.monotonic() < deadline, process.communicate()
         time.sleep(0.005)
     os.killpg(process.pid, signal.SIGKILL)
-    process.communicate(timeout=20)
+    process.communicate(timeout=HANGS_S)
     small(*words, "--out", "killed")
     small(*words, "--out", "whole")
     assert stored(small.cwd / "killed") == stored(small.cwd / "whole")

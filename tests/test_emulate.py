@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import shlex
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -18,7 +18,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from conftest import Command
+from conftest import HANGS_S, Command
 from sojourn.sweep.emulation import Options, point_of, run
 
 from benches.emulator.endings import ORDINARY
@@ -55,7 +55,7 @@ def refused() -> str | None:
     if sys.platform != "linux":
         return "namespaces are Linux's"
     words = [sys.executable, "-m", "sojourn", "emulate", *PATH, "--server", serving(), "--", "true"]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=HANGS_S)
     return done.stderr.strip() if done.returncode == 125 else None
 
 
@@ -84,7 +84,7 @@ def test_a_transfer_is_held_to_the_path_and_replays(sojourn: Command) -> None:
     came = emulate(sojourn, *files, "--queue", "codel", "--limit", "30pkt", command=sending(1_500_000))
     up = came["links"]["up"]
     # 1.5 MB at 4 Mbit/s are three seconds.
-    assert came["command"]["exit"] == 0 and 3.0 < came["command"]["wall_s"] < 30
+    assert came["command"]["exit"] == 0 and came["command"]["wall_s"] > 3.0
     assert up["rate_bps"] == 4_000_000 and up["departed_bytes"] > 1_500_000
     assert up["arrived_pkts"] == up["departed_pkts"] + up["dropped_pkts"] + up["backlog_pkts"]
     assert set(up["drops_by_cause"]) <= {"full", "sojourn"}
@@ -117,7 +117,7 @@ def test_the_command_keeps_its_exit_code_its_words_and_its_input(sojourn: Comman
         capture_output=True,
         text=True,
         cwd=sojourn.cwd,
-        timeout=60,
+        timeout=HANGS_S,
     )
     assert (done.returncode, done.stdout) == (7, "given 198.18.0.1\n"), done.stderr
     assert "no packet" in done.stderr
@@ -237,101 +237,6 @@ def test_without_offload_no_end_joins_what_it_receives(
     assert (done.stdout + done.stderr).count(f"joined: {joined}") == 2
 
 
-def below(marker: str) -> list[int]:
-    """Return the processes that have a marker among their variables."""
-    found = []
-    for place in Path("/proc").glob("[0-9]*/environ"):
-        try:
-            if marker.encode() in place.read_bytes():
-                found.append(int(place.parts[2]))
-        except OSError:
-            continue
-    return found
-
-
-@pytest.mark.parametrize("how", ["term", "kill parent", "kill helper", "kill command", "hangup"])
-def test_nothing_is_left_behind_whatever_ends_it(sojourn: Command, how: str) -> None:
-    marker = f"SOJOURN_TEST={os.getpid()}-{how.replace(' ', '-')}"
-    sojourn.env.update([marker.split("=")])
-    devices = sorted(Path("/sys/class/net").iterdir())
-    # A grandchild that hides from signals and from its parent.
-    hides = 'trap "" TERM HUP INT; setsid sh -c "trap : TERM; while :; do sleep 1; done" & echo up; sleep 100'
-    running = sojourn.start("emulate", *PATH, "--server", serving(), "--", "sh", "-c", hides)
-    assert running.stdout is not None and running.stdout.readline() == "up\n"
-    helpers = [int(pid) for pid in children(running.pid)]
-    assert len(helpers) == 1 and len(below(marker)) >= 4
-    if how == "term":
-        running.terminate()
-    elif how == "kill parent":
-        running.kill()
-    elif how == "kill helper":
-        os.kill(helpers[0], signal.SIGKILL)
-    elif how == "hangup":
-        os.killpg(running.pid, signal.SIGHUP)
-    else:
-        os.kill(int(children(helpers[0])[0]), signal.SIGKILL)
-    _, said = running.communicate(timeout=30)
-    codes = {"term": 137, "kill parent": -9, "kill helper": 125, "kill command": 137, "hangup": 137}
-    assert running.returncode == codes[how], said
-    until = time.monotonic() + 10
-    while below(marker) and time.monotonic() < until:
-        time.sleep(0.02)
-    assert below(marker) == []
-    assert sorted(Path("/sys/class/net").iterdir()) == devices
-    assert list(sojourn.cwd.iterdir()) == []
-
-
-def test_who_is_told_to_end_before_the_command_is_started_does_not_start_it(sojourn: Command) -> None:
-    running = sojourn.start("emulate", *PATH, "--server", "exec sleep 60", "--", "echo", "started")
-    until = time.monotonic() + 20
-    while time.monotonic() < until and not any(map(children, map(int, children(running.pid)))):
-        time.sleep(0.01)
-    running.terminate()
-    out, said = running.communicate(timeout=30)
-    assert (running.returncode, out) == (125, "")
-    assert said == "sojourn: it was told to end (SIGTERM) before the command was started\n"
-
-
-def test_an_interrupt_that_a_process_sends_ends_it_and_one_of_the_terminal_is_the_commands(
-    sojourn: Command,
-) -> None:
-    deciding = "trap 'echo mine; exit 5' INT; echo up; while :; do sleep 0.1; done"
-    words = ("emulate", *PATH, "--server", serving(), "--quiet", "--", "sh", "-c", deciding)
-    with sojourn.start(*words) as running:
-        assert running.stdout is not None and running.stdout.readline() == "up\n"
-        running.send_signal(signal.SIGINT)
-        assert (running.wait(timeout=30), running.stdout.read()) == (143, "")
-    terminal, end = pty.openpty()
-    running = subprocess.Popen(
-        # A session of its own, whose terminal it is.
-        ["setsid", "--ctty", "--wait", *sojourn.argv(*words)],
-        stdin=end, stdout=end, stderr=end, env=sojourn.env, cwd=sojourn.cwd,
-    )  # fmt: skip
-    os.close(end)
-    said = b""
-    with suppress(OSError):
-        while more := os.read(terminal, 4096):
-            said += more
-            if said == b"up\r\n":
-                os.write(terminal, b"\x03")
-    os.close(terminal)
-    assert running.wait(timeout=30) == 5, said
-    assert b"mine" in said
-
-
-def test_hang_ups_that_its_caller_ignores_end_nothing(sojourn: Command) -> None:
-    words = ("emulate", *PATH, "--server", serving(), "--quiet", "--", "sh", "-c", "echo up; sleep 1; exit 5")
-    shell = ["sh", "-c", 'trap "" HUP; exec "$0" "$@"', *sojourn.argv(*words)]
-    with subprocess.Popen(shell, stdout=subprocess.PIPE, start_new_session=True, cwd=sojourn.cwd) as running:
-        assert running.stdout is not None and running.stdout.readline() == b"up\n"
-        os.killpg(running.pid, signal.SIGHUP)
-        assert running.wait(timeout=30) == 5
-
-
-def children(pid: int) -> list[str]:
-    return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-
-
 def test_an_ordinary_user(sojourn: Command) -> None:
     """Who may read what root may, since the package may lie where only root can."""
     python = shutil.which("python3", path="/usr/bin:/bin")
@@ -370,18 +275,22 @@ def test_every_decision_is_as_in_the_replay_of_its_log(kind: str) -> None:
     point = point_of(
         None, {"down": "16Mbit", "up": "4Mbit", "rtt": "20ms"}, [("path.up.queue", queue(kind))], {}
     )
-    options = Options(
-        command=(sys.executable, "-c", FLOWS, "4", "0.8"),
-        server=serving(),
-        congestion="reno",
-        variables=(("net.ipv4.tcp_ecn", "1"),),
-        probes=0,
-    )
-    came = run(point, options)
-    assert came["command"]["exit"] == 0 and came["engine"]["unrecorded"] == 0
-    for name, replay in came["engine"]["replay"].items():
-        assert replay["decisions"] == replay["equal"] > 0, name
-    up = came["engine"]["replay"]["up"]
+    # Flows that wait for a busy processor fill the queue later.
+    for seconds in ("0.8", "4", "20"):
+        options = Options(
+            command=(sys.executable, "-c", FLOWS, "4", seconds),
+            server=serving(),
+            congestion="reno",
+            variables=(("net.ipv4.tcp_ecn", "1"),),
+            probes=0,
+        )
+        came = run(point, options)
+        assert came["command"]["exit"] == 0 and came["engine"]["unrecorded"] == 0
+        for name, replay in came["engine"]["replay"].items():
+            assert replay["decisions"] == replay["equal"] > 0, name
+        up = came["engine"]["replay"]["up"]
+        if up["drops"] + up["marks"]:
+            break
     assert up["equal_drops"] + up["equal_marks"] == up["drops"] + up["marks"] > 0
 
 
@@ -389,7 +298,7 @@ def test_the_other_end_may_be_this_machine(sojourn: Command) -> None:
     if os.getuid() != 0:
         pytest.skip("needs root")
     with socket.create_server(("", 0)) as here:
-        here.settimeout(30)
+        here.settimeout(HANGS_S)
         port = here.getsockname()[1]
         to = f"(os.environ['SOJOURN_SERVER'], {port})"
         code = f"import os, socket; s = socket.create_connection({to}); s.sendall(b'hello'); s.recv(1)"
@@ -398,7 +307,7 @@ def test_the_other_end_may_be_this_machine(sojourn: Command) -> None:
         with peer:
             assert peer.recv(9) == b"hello" and address.startswith("198.1")
             peer.sendall(b"!")
-        _, said = running.communicate(timeout=30)
+        _, said = running.communicate(timeout=HANGS_S)
     assert running.returncode == 0 and "packets dropped" in said, said
 
 
@@ -412,18 +321,26 @@ def test_a_rate_trace_and_metrics_while_it_runs(sojourn: Command) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = str(free.getsockname()[1])
     words = ("traced.toml", "--server", serving(), "--json", "--prometheus", port, "--no-offload", "--live")
-    running = sojourn.start("emulate", *words, "--", sys.executable, "-c", FLOWS, "1", "1.5")
-    left, seen = "", time.monotonic() + 20
-    while 'departed_packets_total{link="up"} ' not in left and time.monotonic() < seen:
+    # Flows until the metrics have been seen.
+    line = '"$@" & until [ -e seen ]; do sleep 0.05; done; kill $!'
+    flows = ("sh", "-c", line, "-", sys.executable, "-c", FLOWS, "1", "600")
+    running = sojourn.start("emulate", *words, "--", *flows)
+    left, patience = "", time.monotonic() + HANGS_S
+    told = re.compile(r'departed_bytes_total\{link="up"\} (\d{6,})')
+    while not told.search(left) and time.monotonic() < patience:
         time.sleep(0.05)
-        with suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as page:
+        with (
+            suppress(OSError),
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=HANGS_S) as page,
+        ):
             left = page.read().decode()
-    out, said = running.communicate(timeout=30)
+    (sojourn.cwd / "seen").touch()
+    out, said = running.communicate(timeout=HANGS_S)
     assert running.returncode == 0, said
     assert 'sojourn_emulate_dropped_packets_total{link="up"' in left, left
     came = json.loads(out)
     up = came["links"]["up"]
-    assert up["rate_bps"] == 1504 * 8 * 1000 and up["departed_bytes"] > 500_000
+    assert up["rate_bps"] == 1504 * 8 * 1000 and up["departed_bytes"] >= int(told.search(left)[1])
     assert came["engine"]["offload"] == "off" and came["engine"]["outside"]["up"]["super_pkts"] == 0
     assert came["engine"]["base_rtt_ms"]["got"] == [], "what a probe waits for an opportunity is no base"
     for name, replay in came["engine"]["replay"].items():
@@ -444,5 +361,5 @@ def test_a_shell_has_the_terminal(sojourn: Command) -> None:
         while more := os.read(terminal, 4096):
             said += more
     os.close(terminal)
-    assert running.wait(timeout=30) == 3, said
+    assert running.wait(timeout=HANGS_S) == 3, said
     assert b"to=198.18." in said

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from conftest import HANGS_S
 from sojourn.errors import SojournError
 from sojourn.sweep.emulation import log, session
 from sojourn.sweep.emulation.options import Options, point_of
@@ -61,7 +62,7 @@ def test_what_ends_a_run_before_there_is_an_emulator_ends_it_all_the_same() -> N
         signal.raise_signal(signal.SIGTERM)
         child = subprocess.Popen(["sleep", "60"])
         begun(child)
-        assert child.wait(timeout=9) == -signal.SIGTERM
+        assert child.wait(timeout=HANGS_S) == -signal.SIGTERM
 
 
 def test_what_the_emulator_wrote_is_a_table(tmp_path: Path) -> None:

@@ -96,10 +96,10 @@ def test_a_study_that_is_not_text(faked: Command) -> None:
 
 @pytest.mark.parametrize("out", ["plain/out", "plain", "/proc/out"])
 def test_output_that_cannot_be_written(faked: Command, out: str) -> None:
-    (faked.cwd / "study.toml").write_text('name = "small"\n[fake]\nsleep = 30\n')
+    (faked.cwd / "study.toml").write_text('name = "small"\n[fake]\nsleep = 900\n')
     (faked.cwd / "plain").write_text("a file")
     before = files_below(faked.cwd)
-    said = sentence(faked("run", "study.toml", "--out", out, code=2, timeout=20).stderr)
+    said = sentence(faked("run", "study.toml", "--out", out, code=2).stderr)
     assert out in said and "cannot be written" in said
     assert files_below(faked.cwd) == before
 
@@ -147,7 +147,7 @@ def without_speech(command: Command, text: str) -> None:
 @pytest.mark.parametrize("put", ['score = "pesq"', 'recordings = "nowhere"'])
 def test_speech_that_cannot_be_had(faked: Command, put: str) -> None:
     without_speech(faked, f"{VOICE}{put}\n")
-    assert "recordings" in sentence(faked("run", "study.toml", code=2, timeout=20).stderr)
+    assert "recordings" in sentence(faked("run", "study.toml", code=2).stderr)
     assert not (faked.cwd / "results").exists()
 
 
@@ -155,7 +155,7 @@ def test_score_that_needs_a_package(faked: Command) -> None:
     without_speech(faked, f'{VOICE}score = "pesq"\n')
     (faked.cwd / "pesq.py").write_text("raise ImportError\n")
     faked.env["PYTHONPATH"] = f"{faked.cwd}{os.pathsep}{faked.env['PYTHONPATH']}"
-    said = sentence(faked("run", "study.toml", code=2, timeout=20).stderr)
+    said = sentence(faked("run", "study.toml", code=2).stderr)
     assert "pip install 'sojourn[speech]'" in said
 
 

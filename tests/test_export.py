@@ -6,7 +6,7 @@ import os
 
 import polars as pl
 import pytest
-from conftest import sentence
+from conftest import HANGS_S, sentence
 from sojourn.cli import call
 from sojourn.cli.exit import Exit
 
@@ -165,7 +165,7 @@ def test_a_fifo_gets_the_truth_and_stays(sojourn, tmp_path):
     process = sojourn.start("export", study, "run.pcapng", "--truth", "truth")
     with (tmp_path / "truth").open("rb") as reader:
         rows = pl.read_csv(reader.read())
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=HANGS_S)
     assert process.returncode == 0, err
     assert f"{rows.height} packets arrived" in out
     assert (tmp_path / "truth").is_fifo()

@@ -68,14 +68,17 @@ def test_a_queue_of_the_kernel_fills_as_it_should():
     if lacking := bed.missing():
         pytest.skip(lacking)
     asked = scenario("reno-4f-16m-20ms-b27", (0, 3))
-    with bed.Bed("test", asked) as path:
-        [row], told = path.measure(seed=1)
-    # Slow start overshoots; then four flows keep the link busy, and no more than 27 packets wait.
-    assert 0.5 < row["utilisation"] < 1.02
-    assert 5 < row["occupancy_pkts"] <= 28
-    assert row["delay_p95_ms"] > 5
-    if not measure.disturbed(asked, told):  # A queue that is served late delays longer than it should.
-        assert row["delay_p95_ms"] < 1.05 * 27 * 1514 * 8 / 16e3
-    assert 0 < row["loss"] < 0.1
-    assert told["counters"][0]["window"]["RetransSegs"] > 0
+    for seed in range(1, 1 + measure.ATTEMPTS):
+        with bed.Bed("test", asked) as path:
+            [row], told = path.measure(seed)
+        if not measure.disturbed(asked, told):
+            # Slow start overshoots; then four flows keep the link busy.
+            assert 0.5 < row["utilisation"] < 1.02
+            assert row["occupancy_pkts"] > 5
+            assert 5 < row["delay_p95_ms"] < 1.05 * 27 * 1514 * 8 / 16e3
+            assert 0 < row["loss"] < 0.1
+            assert told["counters"][0]["window"]["RetransSegs"] > 0
+            break
+    # However it was served, no more than 27 packets wait.
+    assert 0 < row["occupancy_pkts"] <= 28
     assert measure.disturbed(asked, told | {"capture_drops": 1}) == "captures missed 1 packets"

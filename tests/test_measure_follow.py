@@ -10,10 +10,12 @@ import socket
 import struct
 import time
 from collections.abc import Callable, Iterator
+from itertools import islice
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from conftest import HANGS_S
 from sojourn import _core
 from sojourn.capture import CaptureError, live, prometheus
 from sojourn.capture.live import _show, _time_ns, follow, frames
@@ -85,7 +87,7 @@ def test_a_frame_is_dated_by_the_kernel_and_cut_and_keeps_its_length(
     sent = [bytes([1]) * 192, bytes([2]) * 193, bytes([3]) * 7]
     for each in sent:
         theirs.send(each)
-    [batch] = frames(ours, time.monotonic() + 0.05)
+    batch = next(frames(ours, time.monotonic() + HANGS_S))
     # The buffer is used again: a short frame has nothing of the one before.
     assert [(length, data) for _, length, data in batch] == [(len(each), each[:192]) for each in sent]
     assert list(frames(ours, time.monotonic() - 1)) == []
@@ -98,7 +100,7 @@ def test_a_batch_has_no_more_than_it_may(
     ours, theirs = pair
     for n in range(7):
         theirs.send(bytes([n]))
-    found = list(frames(ours, time.monotonic() + 0.05))
+    found = islice(frames(ours, time.monotonic() + HANGS_S), 3)
     assert [[data[0] for _, _, data in batch] for batch in found] == [[0, 1, 2], [3, 4, 5], [6]]
 
 

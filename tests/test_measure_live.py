@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import Command, sentence
+from conftest import HANGS_S, Command, sentence
 from sojourn.capture import CaptureError, privilege
 from sojourn.capture.live import frames
 
@@ -23,7 +23,9 @@ pytestmark = pytest.mark.real_time
 
 SERVER = """
 import socket
-c, _ = socket.create_server(("10.77.0.1", 5001)).accept()
+listening = socket.create_server(("10.77.0.1", 5001))
+print("listens", flush=True)
+c, _ = listening.accept()
 while c.recv(65536):
     pass
 """
@@ -76,29 +78,25 @@ def test_follows_real_traffic_and_exports_it(sojourn: Command, namespaces: tuple
         "measure", "--live", "inside", "--json", "--every", 0.3, "--prometheus", 9477,
         "--local", "10.77.0.1", "--min-samples", 10,
     )  # fmt: skip
-    live = subprocess.Popen(
-        [*inside, *words],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=sojourn.environment(),
-    )
-    server = subprocess.Popen([*inside, python, "-c", SERVER])
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    live = subprocess.Popen([*inside, *words], env=sojourn.environment(), **pipes)
+    server = subprocess.Popen([*inside, python, "-c", SERVER], stdout=subprocess.PIPE, text=True)
     client = None
     try:
-        time.sleep(1.0)
+        assert server.stdout.readline() == "listens\n"
         client = subprocess.Popen([*outside, python, "-c", CLIENT])
-        deadline, metrics = time.monotonic() + 90, ""
+        deadline, metrics = time.monotonic() + HANGS_S, ""
         while "sojourn_queue_delay_seconds_count" not in metrics and time.monotonic() < deadline:
             time.sleep(0.1)
             metrics = subprocess.run([*inside, python, "-c", SCRAPE], capture_output=True, text=True).stdout
         live.send_signal(signal.SIGINT)
-        out, err = live.communicate(timeout=60)
+        out, err = live.communicate(timeout=HANGS_S)
     finally:
         for process in (live, server, client):
             if process is not None:
                 process.kill()
                 process.wait()
+        server.stdout.close()
     assert live.returncode == 130, err
     looks = [json.loads(line) for line in out.splitlines()]
     [host] = looks[-1]["hosts"]
@@ -115,6 +113,7 @@ import selectors, socket
 watch = selectors.DefaultSelector()
 for port in (5001, 5002):
     watch.register(socket.create_server(("10.77.0.1", port)), selectors.EVENT_READ)
+print("listens", flush=True)
 servers = set(key.fileobj for key in watch.get_map().values())
 while True:
     for key, _ in watch.select():
@@ -138,26 +137,33 @@ def test_follows_only_what_the_filter_wants(sojourn: Command, namespaces: tuple[
     inside, outside = ["ip", "netns", "exec", a], ["ip", "netns", "exec", b]
     python = sojourn.argv()[0]
     words = sojourn.argv(
-        "measure", "--live", "inside", "--json", "--every", 0.5, "--duration", 4, "--filter", "tcp port 5001",
+        "measure", "--live", "inside", "--json", "--every", 0.5, "--filter", "tcp port 5001",
         "--local", "10.77.0.1", "--min-samples", 10,
     )  # fmt: skip
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     live = subprocess.Popen([*inside, *words], env=sojourn.environment(), **pipes)
-    servers = subprocess.Popen([*inside, python, "-c", SERVERS])
-    clients = None
+    servers = subprocess.Popen([*inside, python, "-c", SERVERS], stdout=subprocess.PIPE, text=True)
+    clients, looks = None, []
     try:
-        time.sleep(1.0)
+        assert servers.stdout.readline() == "listens\n"
         clients = subprocess.Popen([*outside, python, "-c", CLIENTS])
-        out, err = live.communicate(timeout=90)
+        # By the second look with samples all connections have sent often.
+        while sum(any(host["samples"] for host in look["hosts"]) for look in looks) < 2:
+            if not (line := live.stdout.readline()):
+                break
+            looks.append(json.loads(line))
+        live.send_signal(signal.SIGINT)
+        _, err = live.communicate(timeout=HANGS_S)
     finally:
         for process in (live, servers, clients):
             if process is not None:
                 process.kill()
                 process.wait()
+        servers.stdout.close()
     if "libpcap" in err:
         pytest.skip("libpcap is not installed")
-    assert live.returncode == 0, err
-    [host] = [json.loads(line) for line in out.splitlines()][-1]["hosts"]
+    assert live.returncode == 130, err
+    [host] = looks[-1]["hosts"]
     # Three of the four connections have the other port.
     assert (host["remote"], host["flows"]) == ("10.77.0.2", 1)
     assert host["samples"] >= 10
@@ -174,13 +180,13 @@ def test_frames_are_not_kept_back_while_more_come() -> None:
     sender = threading.Thread(target=send)
     sender.start()
     try:
-        first = next(frames(ours, time.monotonic() + 2))
+        first = next(frames(ours, time.monotonic() + 20))
     finally:
         stop.set()
         sender.join()
         ours.close()
         theirs.close()
-    # The queue of such a socket holds 11; those of two seconds would be hundreds.
+    # The queue of such a socket holds 11; those of twenty seconds would be thousands.
     assert 1 <= len(first) < 100
     assert first[0][1:] == (5, b"frame")
 
@@ -265,7 +271,7 @@ def following(sojourn: Command, *before: object, **environment: str) -> dict[str
         looked = live.stdout.readline()
         found = status(live) if looked else {}
         live.send_signal(signal.SIGTERM)
-        _, err = live.communicate(timeout=60)
+        _, err = live.communicate(timeout=HANGS_S)
     finally:
         live.kill()
         live.wait()
@@ -310,7 +316,7 @@ def test_without_rights_a_sentence_says_what_is_missing(sojourn: Command) -> Non
         env=sojourn.environment(),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANGS_S,
     )
     assert done.returncode == 2
     assert "not permitted" in sentence(done.stderr) and "CAP_NET_RAW" in done.stderr

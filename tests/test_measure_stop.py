@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import Command, sentence
+from conftest import HANGS_S, Command, sentence
 
 DATA = Path(__file__).parent / "data"
 CAPTURE = DATA / "passive" / "utp_loss.pcap.gz"
@@ -22,7 +22,7 @@ PCAP_HEADER = bytes.fromhex("d4c3b2a1 02000400 00000000 00000000 00000400 010000
 
 def wait_for_reader(process: subprocess.Popen[str]) -> None:
     """Wait until the process has started its reading thread, which is when it blocks."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + HANGS_S
     while time.monotonic() < deadline and process.poll() is None:
         names = {task.read_text() for task in Path(f"/proc/{process.pid}/task").glob("*/syscall")}
         # openat (257 on x86-64, 56 on arm64) of the FIFO, or read (0, 63).
@@ -70,7 +70,7 @@ def waiting(sojourn: Command, tmp_path: Path, request: pytest.FixtureRequest) ->
 def test_a_signal_ends_the_wait(waiting: subprocess.Popen, stop: signal.Signals) -> None:
     assert waiting.poll() is None
     waiting.send_signal(stop)
-    _, err = waiting.communicate(timeout=30)
+    _, err = waiting.communicate(timeout=HANGS_S)
     assert waiting.returncode == 130, err
     assert err.decode() == "sojourn: interrupted\n"
 
@@ -83,7 +83,7 @@ def test_a_signal_ends_a_capture_that_comes_in_drops(sojourn: Command, tmp_path:
     with fifo.open("wb", buffering=0) as writer:
         writer.write(PCAP_HEADER)
         process.send_signal(signal.SIGTERM)
-        end = time.monotonic() + 30
+        end = time.monotonic() + HANGS_S
         # Bytes come more often than the reader looks at the clock.
         while process.poll() is None and time.monotonic() < end:
             try:
@@ -91,7 +91,7 @@ def test_a_signal_ends_a_capture_that_comes_in_drops(sojourn: Command, tmp_path:
             except BrokenPipeError:
                 break
             time.sleep(0.01)
-        _, err = process.communicate(timeout=30)
+        _, err = process.communicate(timeout=HANGS_S)
     assert process.returncode == 130, err
 
 
@@ -101,7 +101,7 @@ def test_a_fifo_gives_what_the_file_gives(sojourn: Command, tmp_path: Path) -> N
     process = sojourn.start("measure", fifo, "--json")
     with fifo.open("wb") as writer:
         writer.write(CAPTURE.read_bytes())
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=HANGS_S)
     assert process.returncode == 0, err
     assert out == sojourn("measure", CAPTURE, "--json").stdout
 
@@ -138,7 +138,7 @@ def test_a_device_is_written_to_as_it_is(sojourn: Command, tmp_path: Path) -> No
     process = sojourn.start("measure", CAPTURE, "--samples", fifo)
     with fifo.open("rb") as reader:
         through = reader.read()
-    process.communicate(timeout=120)
+    process.communicate(timeout=HANGS_S)
     assert process.returncode == 0
     sojourn("measure", CAPTURE, "--samples", "plain.csv")
     assert through == (tmp_path / "plain.csv").read_bytes()
@@ -153,7 +153,9 @@ def test_names_that_are_not_text(sojourn: Command, tmp_path: Path, suffix: bytes
         pytest.skip("this file system has no such names")
     option = "--report" if suffix == b".html" else "--samples"
     words = [*sojourn.argv("measure"), name, option, name + suffix]
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, env=sojourn.environment(), timeout=120)
+    done = subprocess.run(
+        words, cwd=tmp_path, capture_output=True, env=sojourn.environment(), timeout=HANGS_S
+    )
     assert done.returncode == 0 and b"Traceback" not in done.stderr, done.stderr
     assert Path(os.fsdecode(name + suffix)).stat().st_size > 0
 
@@ -166,7 +168,7 @@ def test_output_that_cannot_be_written(sojourn: Command, full: Path) -> None:
             stderr=subprocess.PIPE,
             text=True,
             env=sojourn.environment(),
-            timeout=120,
+            timeout=HANGS_S,
         )
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == "sojourn: standard output: No space left on device"

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Command
+from conftest import HANGS_S, Command
 from sojourn.report import write_report
 from test_compare import MOS
 from test_compare import study as one_of
@@ -121,7 +121,7 @@ class opened:
             assert asked == {self.page.as_uri()}, asked
 
 
-def until(tab: Any, expression: str, patience_s: float = 60.0) -> None:
+def until(tab: Any, expression: str, patience_s: float = HANGS_S) -> None:
     """Wait until an expression holds. It is asked from outside: pages let no text be evaluated."""
     end = time.monotonic() + patience_s
     while not tab.evaluate(expression):

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import HANGS_S
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sojourn.qoe import pesq
@@ -244,7 +245,7 @@ def test_many_processes_may_build_at_once(tmp_path: Path, sound: Speech) -> None
         subprocess.Popen([sys.executable, "-c", code], env=env, stdout=subprocess.PIPE, text=True)
         for _ in range(3)
     ]
-    assert {p.communicate(timeout=120)[0].strip() for p in running} == {sound.digest}
+    assert {p.communicate(timeout=HANGS_S)[0].strip() for p in running} == {sound.digest}
     assert sorted(p.name for p in tmp_path.iterdir()) == [".lock", "packages", "speech-1"]
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from conftest import Command
+from conftest import HANGS_S, Command
 from sojourn import _core
 from sojourn.errors import SojournError
 from sojourn.report.suite.checks import checks, even, told
@@ -365,12 +365,12 @@ def test_a_suite_is_interrupted_and_goes_on(sojourn: Command, tmp_path: Path) ->
     words = ["suite", "rfc7928", "--aqm", "fifo", "--case", "5.2", "--seeds", "30", "--jobs", "1"]
     words += ["--set", "duration=6s", "--set", "warmup=1s", "--out", str(tmp_path / "r")]
     process = sojourn.start(*words)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + HANGS_S
     while len(list(tmp_path.glob("r/*/5.2/points/*.json"))) < 3:
         assert process.poll() is None and time.monotonic() < deadline, process.communicate()
         time.sleep(0.01)
     os.killpg(process.pid, signal.SIGINT)
-    _, stderr = process.communicate(timeout=30)
+    _, stderr = process.communicate(timeout=HANGS_S)
     assert process.returncode == 130 and "Traceback" not in stderr
     assert "run the same command again" in stderr and not (tmp_path / "r" / "index.html").exists()
     there = len(list(tmp_path.glob("r/*/5.2/points/*.json")))

@@ -29,7 +29,7 @@ from distributed import LocalCluster
 if __name__ == "__main__":
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
         run = [sys.executable, "-m", "sojourn", "run", "grid.toml", "--out", "cluster"]
-        subprocess.run([*run, "--scheduler", cluster.scheduler_address], check=True, timeout=90)
+        subprocess.run([*run, "--scheduler", cluster.scheduler_address], check=True, timeout=300)
 """)
     assert stored(faked.cwd / "cluster") == stored(faked.cwd / "processes")
 

@@ -191,8 +191,18 @@ def test_a_camera_has_pictures_of_its_size(monkeypatch: pytest.MonkeyPatch) -> N
 def test_two_browsers_hold_a_call_over_the_emulator() -> None:
     if why := chromium.missing():
         pytest.skip(why)
+
+    def lasting(duration: str) -> Point:
+        return Study(_core.parse(STUDY, "s.toml", [("duration", duration)], []), "s.toml", (), Path()).select(
+            {}
+        )[0]
+
+    def enough(real: dict[str, Any]) -> bool:
+        receives = real.get("call", {}).get("receives", {"fps": 0})
+        return receives["fps"] > 5 and receives["rate_kbps"]["mean"] > 60
+
     try:
-        real = between_real_programs(point())
+        real = between_real_programs(lasting, ("5s", "15s", "45s"), enough)
     except SojournError as error:
         if "the clip" not in str(error):
             raise

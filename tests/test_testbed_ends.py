@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from conftest import HANGS_S
 from sojourn.sweep import testbed
 
 # As the agent has it.
@@ -37,7 +38,7 @@ def test_a_connection_is_closed_by_a_fin_and_aborted_by_a_reset(aborted: bool) -
             own = socket.socket()
             connection = await open_connection(own, server.sockets[0].getsockname(), 200)
             connection.abort() if aborted else connection.close()
-            return await asyncio.wait_for(ended, 5)
+            return await asyncio.wait_for(ended, HANGS_S)
 
     assert asyncio.run(seen()) == ("RST" if aborted else "FIN")
 
@@ -106,7 +107,7 @@ def test_what_programs_write_goes_with_the_run_also_if_it_is_killed(number: sign
         if number is not None:
             process.send_signal(number)
         process.communicate("on")
-    until = time.monotonic() + 20
+    until = time.monotonic() + HANGS_S
     while folder.exists() and time.monotonic() < until:
         time.sleep(0.02)
     assert not folder.exists()

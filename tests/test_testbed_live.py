@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from conftest import Command
+from conftest import HANGS_S, Command
 from test_emulate import refused
 
 pytestmark = pytest.mark.real_time
@@ -77,7 +77,7 @@ def keys(value: object, name: str = "") -> set[str]:
 def on_testbed(sojourn: Command, *words: object) -> tuple[dict[str, Any], int]:
     """Run one point on the testbed; return its result and the exit code, which is the verdict's."""
     process = sojourn.start("run", *words, "--on", "testbed", "--json")
-    out, said = process.communicate(timeout=120)
+    out, said = process.communicate(timeout=HANGS_S)
     (result,) = map(json.loads, out.splitlines())
     assert process.returncode == (0 if result["engine"]["verdict"]["held"] else 1), said
     return result, process.returncode
@@ -128,22 +128,28 @@ def test_a_study_between_real_programs_has_the_results_of_a_simulation(sojourn: 
     assert keys({**simulated, "engine": {}}) == keys({**real, "engine": {}})
     bulk, sessions, paced = real["groups"].values()
     assert bulk["goodput_bps"] > 1e6 and bulk["rtt_ms"]["p50"] > 80, "it has its own distance"
-    # Most of it is its own ten packets: sessions, at two fifths of the line, seldom overlap, late or not.
-    assert sessions["completed"] > 5 and 30 < sessions["rtt_ms"]["p50"] < 80
+    assert sessions["completed"] > 5 and sessions["rtt_ms"]["p50"] > 30
+    # Most of it is its own ten packets: sessions, at two fifths of the line, seldom overlap.
+    assert sessions["rtt_ms"]["p50"] < 80 or not real["engine"]["verdict"]["held"]
     theirs = list(simulated["groups"].values())[2]
     late = any("datagrams was sent" in note for note in real["engine"].get("notes", ()))
     # Where the machine stood still, the result says so: some of before the warm-up's end leave behind it.
     as_simulated = pytest.approx(theirs["sent_pkts"], rel=0.1 if late else 0)
     assert paced["sent_pkts"] == as_simulated, "sent when the simulator sends it"
-    assert real["voice"]["talks"]["calls"] > 0 and 15 < real["voice"]["talks"]["delay_ms"] < 60
     (packets,) = (sojourn.cwd / "results/live-testbed/packets").glob("*.parquet")
-    arrivals = pl.scan_parquet(packets).filter(link="down").filter(pl.col("arrive_ns") >= 500_000_000)
-    assert arrivals.select(pl.len()).collect().item() == real["losses"]["down"]["packets"]
+    log = pl.read_parquet(packets)
+    arrivals = log.filter(pl.col("link") == "down", pl.col("arrive_ns") >= 500_000_000)
+    assert len(arrivals) == real["losses"]["down"]["packets"]
+    voice = log.filter(pl.col("link") == "up", pl.col("kind") == "voice")
+    longest_ms = (voice["depart_ns"] - voice["arrive_ns"].cast(pl.Int64)).max() / 1e6
+    talks = real["voice"]["talks"]
+    # A packet takes less than a millisecond on the line.
+    assert talks["calls"] > 0 and 15 < talks["delay_ms"] < 15 + longest_ms + 5
     # From a SYN to what follows its answer is a round trip. Busy processors lengthen it, but not the least.
     tcp = pl.col("kind").is_in(["control", "data", "ack"])
-    up = pl.scan_parquet(packets).filter(pl.col("link") == "up", tcp)
+    up = log.filter(pl.col("link") == "up", tcp)
     first = pl.col("arrive_ns").sort().head(2)
-    opened = up.group_by("flow").agg(ms=(first.max() - first.min()) / 1e6, packets=pl.len()).collect()
+    opened = up.group_by("flow").agg(ms=(first.max() - first.min()) / 1e6, packets=pl.len())
     trips = opened.filter(pl.col("packets") > 1)["ms"]
     assert len(trips) > 5 and 30 <= trips.min() < 45
     folder = sojourn.cwd / "results/live-testbed/series"
@@ -152,15 +158,20 @@ def test_a_study_between_real_programs_has_the_results_of_a_simulation(sojourn: 
               for what in ("flows", "queues")]  # fmt: skip
     assert [flows.schema, queues.schema] == [each.schema for each in theirs]
     windows = flows["cwnd_pkts"].to_list()
-    assert windows[0] == 10 and max(windows) > 20, "the kernel's own window, from its initial one"
+    assert 10 <= windows[0] < max(windows) > 20, "the kernel's own window"
+    data = log.filter(pl.col("link") == "down", pl.col("kind") == "data")["arrive_ns"]
+    assert (data < data.min() + 75_000_000).sum() == 10, "from its initial one, in the first round trip"
     shown_bps = flows.filter(pl.col("time_ns") > 500_000_000)["rate_bps"].mean()
     assert shown_bps == pytest.approx(bulk["goodput_bps"], rel=0.2)
     assert queues["time_ns"].max() == 3_000_000_000 and queues["backlog_pkts"].max() > 10
     inside = real["traffic"]["down"]
     first = inside["groups"][next(iter(real["groups"]))]
     assert first["goodput_bps"] == pytest.approx(bulk["goodput_bps"], rel=0.2)
-    assert inside["all"]["by_kind"]["voice"]["arrived_pkts"] > 50
-    assert inside["groups"]["users-0"]["loss"] == 0
+    heard = arrivals.filter(pl.col("kind") == "voice")
+    assert inside["all"]["by_kind"]["voice"]["arrived_pkts"] == len(heard) > 0
+    assert inside["groups"]["users-0"]["loss"] == pytest.approx(
+        1 - heard["drop_cause"].null_count() / len(heard)
+    )
     assert "real programs on the testbed" in shown and '"duration": "3s"' in scenario
     assert "live-testbed: Run between real programs on the testbed" in compared
     assert "not compared" not in compared
@@ -188,13 +199,13 @@ def test_nothing_is_left_of_an_interrupted_run(number: signal.Signals, sojourn: 
     file = study(sojourn.cwd, STUDY.replace('"3s"', '"60s"'))
     sojourn.env["TESTBED_OF"] = str(sojourn.cwd)
     process = sojourn.start("run", file, "--on", "testbed")
-    until = time.monotonic() + 30
+    until = time.monotonic() + HANGS_S
     while len(agents(sojourn.cwd)) < 10 and time.monotonic() < until:
         time.sleep(0.1)
     assert len(agents(sojourn.cwd)) >= 10, "two agents, with a process for each of four programs"
     os.kill(process.pid, number)
-    process.communicate(timeout=30)
-    while agents(sojourn.cwd) and time.monotonic() < until + 10:
+    process.communicate(timeout=HANGS_S)
+    while agents(sojourn.cwd) and time.monotonic() < until + 60:
         time.sleep(0.05)
     assert not agents(sojourn.cwd)
     assert not list((sojourn.cwd / "results/live-testbed/points").glob("*.json"))

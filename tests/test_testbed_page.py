@@ -208,11 +208,18 @@ def test_pages_come_over_the_emulator() -> None:
     had()
     two = PAGE + "scale = 0.05\nhosts = 2\npause = '200ms'\n"
     versions = {"2": "h2", "1.1": "http/1.1", "3": "h3"}
-    found = point("".join(two.replace("[[users]]", f"[[users]]\nhttp = '{http}'") for http in versions))
-    real = between_real_programs(found)
+    users = "".join(two.replace("[[users]]", f"[[users]]\nhttp = '{http}'") for http in versions)
+    found = point(users)
+
+    def spoken(real: dict[str, Any]) -> list[list[str]]:
+        return [real["engine"]["programs"][f"users.{k}"]["protocols"] for k in range(len(versions))]
+
+    def lasting(duration: str) -> Point:
+        return point(users, ("duration", duration))
+
+    real = between_real_programs(lasting, ("5s", "15s", "45s"), lambda real: all(spoken(real)))
+    assert spoken(real) == [[name] for name in versions.values()]
     programs = real["engine"]["programs"]
-    spoken = [programs[f"users.{k}"]["protocols"] for k in range(len(versions))]
-    assert spoken == [[name] for name in versions.values()]
     assert all(programs[f"users.{k}"]["server_computed_s"] > 0 for k in range(len(versions)))
     assert real["page"]["loads"] >= 2 and real["page"]["requests"] == 55
     assert real["page"]["largest_paint_s"]["median"] > 0.06, "three round trips at least"

@@ -15,6 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from conftest import HANGS_S
 from sojourn.sweep import testbed
 
 # As the agent has it.
@@ -69,7 +70,7 @@ def trusting(protocol: str) -> ssl.SSLContext:
 def test_objects_come_with_headers_of_the_studys_size(tmp_path: Path) -> None:
     def look(own: str) -> None:
         for port in (PORT, PORT + 1):
-            asked = http.client.HTTPSConnection(own, port, context=trusting("http/1.1"), timeout=10)
+            asked = http.client.HTTPSConnection(own, port, context=trusting("http/1.1"), timeout=HANGS_S)
             for path, (kind, body) in CONTENT.items():
                 asked.request("GET", path)
                 socket_of = asked.sock
@@ -93,7 +94,7 @@ def test_the_first_flight_of_the_server_has_the_studys_length(
     def look(own: str) -> None:
         to_client, to_server, got = ssl.MemoryBIO(), ssl.MemoryBIO(), 0
         end = trusting(protocol).wrap_bio(to_client, to_server)
-        with socket.create_connection((own, PORT), timeout=10) as connection:
+        with socket.create_connection((own, PORT), timeout=HANGS_S) as connection:
             while True:
                 try:
                     end.do_handshake()
@@ -135,7 +136,7 @@ def frames(own: str, priorities: list[str]) -> list[int]:
         said += frame(1, 5, 2 * k + 1, fields)
     found, ended = [], 0
     with (
-        socket.create_connection((own, PORT), timeout=10) as connection,
+        socket.create_connection((own, PORT), timeout=HANGS_S) as connection,
         trusting("h2").wrap_socket(connection) as secure,
     ):
         secure.sendall(said)

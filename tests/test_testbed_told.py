@@ -18,6 +18,7 @@ from sojourn.sweep import testbed
 from sojourn.sweep.simulation import Done, Failed
 from sojourn.sweep.testbed import bed, series
 from sojourn.sweep.testbed import point as on_bed
+from sojourn.sweep.testbed.host import GRACE_S
 from sojourn.sweep.testbed.program import Program, Settings
 
 MS = 1_000_000
@@ -75,9 +76,9 @@ def test_the_agents_know_the_plan_and_the_emulator_its_addresses(told: Callable[
     host = str(Path(testbed.__file__).with_name("host.py"))
     agent = [sys.executable, "-I", host, str(seen["file"])]
     assert options.command == (*agent, "client") and shlex.split(options.server) == [*agent, "server"]
-    # Numbers are of the measured period; the programs have a minute to get ready, or twenty seconds to end.
-    assert options.measured_s == (20.0, 90.0) and options.duration_s == pytest.approx(110)
-    assert told("10s", "0s")[1]["options"].duration_s == 60
+    # Numbers are of the measured period; the programs have a minute to get ready, and time to end twice.
+    assert options.measured_s == (20.0, 90.0) and options.duration_s == 60 + 90 + 5 * GRACE_S
+    assert told("10s", "0s")[1]["options"].duration_s == 60 + 10 + 5 * GRACE_S
     assert options.offload and not told("10s", "0s", False)[1]["options"].offload
     metrics = {
         "congestion": "cubic",
