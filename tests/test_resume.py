@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from conftest import HANGS_S, Command, stored
 
-STUDY = 'name = "long"\nseed = 2\n[sweep]\na = [{}]\n'
+STUDY = 'name = "long"\nseed = 2\n[sweep]\na = [{}]\n[fake]\nsleep = 0.05\n'
 
 
 @pytest.fixture

@@ -45,8 +45,8 @@ AHEAD_NS = 1_000_000_000_000
 MS = 1_000_000
 
 
-def point(more: str = "") -> Point:
-    (found,) = Study(_core.parse(STUDY + more, "s.toml", [], []), "s.toml", (), Path()).select({})
+def point(more: str = "", *sets: tuple[str, str]) -> Point:
+    (found,) = Study(_core.parse(STUDY + more, "s.toml", list(sets), []), "s.toml", (), Path()).select({})
     return found
 
 
@@ -193,9 +193,7 @@ def test_two_browsers_hold_a_call_over_the_emulator() -> None:
         pytest.skip(why)
 
     def lasting(duration: str) -> Point:
-        return Study(_core.parse(STUDY, "s.toml", [("duration", duration)], []), "s.toml", (), Path()).select(
-            {}
-        )[0]
+        return point("", ("duration", duration))
 
     def enough(real: dict[str, Any]) -> bool:
         receives = real.get("call", {}).get("receives", {"fps": 0})
