@@ -116,6 +116,17 @@ def test_a_reader_pauses_after_a_page_and_does_not_ask_a_server_that_refuses_wit
     ]
 
 
+def test_the_time_of_day_is_that_of_a_look_that_was_not_held_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, held_up = [5 * MS], iter([7 * MS, 3 * MS, 0, 4 * MS])
+
+    def of_day() -> int:
+        now[0] += next(held_up, 9 * MS)
+        return now[0] + 1000 * MS
+
+    monkeypatch.setattr(host, "time", SimpleNamespace(time_ns=of_day))
+    assert host.Host.wall_ahead(SimpleNamespace(now=lambda: now[0])) == 1000 * MS
+
+
 def test_sockets_have_every_option_of_the_study() -> None:
     options = [(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 700), (socket.SOL_SOCKET, 47, 125_000)]
     with host.Host.tcp(SimpleNamespace(_options=options)) as made:

@@ -89,6 +89,17 @@ class Host:
         """Return the study's time in nanoseconds, once it has begun."""
         return time.monotonic_ns() - self._bell.epoch
 
+    def wall_ahead(self) -> int:
+        """Return by how many nanoseconds the time of day is ahead of the study's.
+
+        It is that of the quickest of some looks: who is held up between two clocks is off by as much.
+        """
+        looks = []
+        for _ in range(8):
+            before, of_day = self.now(), time.time_ns()
+            looks.append((self.now() - before, of_day - before))
+        return min(looks)[1]
+
     def sleep_until(self, at_ns: int) -> None:
         """Sleep until the study's time is this; late by some ten microseconds."""
         while (left := at_ns - self.now()) > 0:

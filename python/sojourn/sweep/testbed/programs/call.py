@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import time
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -61,7 +60,7 @@ async def _hold(host: Host) -> None:
         left = [json.loads(await page.evaluate("left()")) for page in pages]
         for call in calling:
             call.cancel()
-        host.leave(calls=left, ahead_ns=time.time_ns() - host.now(), browser=browser.version)
+        host.leave(calls=left, ahead_ns=host.wall_ahead(), browser=browser.version)
 
 
 async def _opened(host: Host, browser: Any) -> Any:

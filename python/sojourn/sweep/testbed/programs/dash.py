@@ -8,7 +8,6 @@ not. Times of requests are the browser's own (Resource Timing).
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -89,7 +88,7 @@ def client(host: Host) -> None:
             for start in starting:
                 start.cancel()
             left = [await page.evaluate("left()") for page in pages]
-            ahead_ns = time.time_ns() - host.now()
+            ahead_ns = host.wall_ahead()
             made = [_made(seen, viewing, ahead_ns) for seen, viewing in zip(left, viewers, strict=True)]
             host.leave(viewers=[found for found in made if found is not None])
 

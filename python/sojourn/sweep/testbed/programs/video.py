@@ -10,7 +10,6 @@ from __future__ import annotations
 import heapq
 import socket
 import struct
-import time
 from array import array
 from typing import TYPE_CHECKING
 
@@ -83,7 +82,7 @@ def client(host: Host) -> None:
     taking.bind((host.own, host.port))
     last: dict[int, int] = {}
     host.begin()
-    ahead_ns = time.time_ns() - host.now()
+    ahead_ns = host.wall_ahead()
     try:
         while True:
             data, aside, _, _ = taking.recvmsg(2048, 64)
