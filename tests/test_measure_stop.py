@@ -21,14 +21,16 @@ PCAP_HEADER = bytes.fromhex("d4c3b2a1 02000400 00000000 00000000 00000400 010000
 
 
 def wait_for_reader(process: subprocess.Popen[str]) -> None:
-    """Wait until the process has started its reading thread, which is when it blocks."""
-    deadline = time.monotonic() + HANGS_S
+    """Wait until the process has started its reading thread, which blocks: it is in the same call twice."""
+    deadline, before = time.monotonic() + HANGS_S, set()
     while time.monotonic() < deadline and process.poll() is None:
-        names = {task.read_text() for task in Path(f"/proc/{process.pid}/task").glob("*/syscall")}
+        calls = {task.read_text() for task in Path(f"/proc/{process.pid}/task").glob("*/syscall")}
         # openat (257 on x86-64, 56 on arm64) of the FIFO, or read (0, 63).
-        if any(name.split()[0] in ("0", "63", "257", "56") for name in names):
+        blocked = {call for call in calls if call.split()[0] in ("0", "63", "257", "56")}
+        if blocked & before:
             return
-        time.sleep(0.02)
+        before = blocked
+        time.sleep(0.3)
 
 
 @pytest.fixture
@@ -55,7 +57,6 @@ def waiting(sojourn: Command, tmp_path: Path, request: pytest.FixtureRequest) ->
             process.stdin.write(PCAP_HEADER)
             process.stdin.flush()
         wait_for_reader(process)
-        time.sleep(0.3)
         yield process
     finally:
         process.kill()
