@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use sojourn_pcap::delay::ahead::News;
+use sojourn_pcap::delay::read_ahead::ReadEvent;
 use sojourn_pcap::delay::summary::summary;
 use sojourn_pcap::read::{Capture, ReadError};
 use sojourn_pcap::workload::{self, Extractor};
@@ -19,8 +19,8 @@ fn meter(threads: usize) -> Meter {
 
 fn whole(bytes: &[u8], threads: usize) -> Option<String> {
     let (mut capture, mut meter) = (open(bytes)?, meter(threads));
-    let told = |meter: &mut Meter, news: News| {
-        if news == News::Full {
+    let told = |meter: &mut Meter, news: ReadEvent| {
+        if news == ReadEvent::Full {
             drop(meter.finalize());
         }
         Ok::<(), ReadError>(())

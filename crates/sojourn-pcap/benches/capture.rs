@@ -7,7 +7,7 @@
 #![expect(clippy::disallowed_methods, reason = "a bench reads the clock")]
 
 use sojourn_pcap::decode::{decode, utp};
-use sojourn_pcap::delay::ahead::News;
+use sojourn_pcap::delay::read_ahead::ReadEvent;
 use sojourn_pcap::read::{Capture, Frame, ReadError};
 use sojourn_pcap::write::{Datagram, End, Header, Pcap};
 use sojourn_pcap::{Meter, Options};
@@ -59,11 +59,11 @@ fn run(bytes: &[u8], step: usize) -> f64 {
         let mut take = take;
         while capture.frames(1 << 20, &mut take).expect("memory can be read") {}
     } else {
-        let told = |meter: &mut Meter, news: News| {
+        let told = |meter: &mut Meter, news: ReadEvent| {
             match news {
-                News::Full => drop(meter.finalize()),
-                News::Read(read, _) => frames = read,
-                News::Waiting => {}
+                ReadEvent::Full => drop(meter.finalize()),
+                ReadEvent::Read(read, _) => frames = read,
+                ReadEvent::Waiting => {}
             }
             Ok::<(), ReadError>(())
         };

@@ -1,7 +1,7 @@
 //! Passive measurement: the queueing delay of remote hosts, from a capture.
 //!
 //! ```text
-//! read::Capture ─frame─▶ decode, flow, connection ─sighting─▶ Meter: hosts, log ─▶ Meter::finalize ─▶ samples, summary
+//! read::Capture ─frame─▶ decode, flow table ─sighting─▶ Meter: flows, log ─▶ Meter::finalize ─▶ samples, summary
 //! ```
 //!
 //! - [`read`]: [`read::Capture`] over pcap, pcapng, gzip, zstd, pipes, many files; [`read::Damage`].
@@ -23,6 +23,7 @@ pub mod read;
 pub mod workload;
 pub mod write;
 
+pub use delay::estimate::Estimator;
 pub use delay::meter::Meter;
-pub use delay::state::{Choice, Options};
-pub use delay::track::{Estimator, Protocol};
+pub use delay::options::{Choice, Options};
+pub use delay::protocol::Protocol;

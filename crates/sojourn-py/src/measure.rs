@@ -5,8 +5,8 @@ use crate::samples::{Rows, Takers, hand_out};
 use pyo3::prelude::*;
 use serde_json::Value;
 use sojourn_net::with_defaults;
-use sojourn_pcap::delay::ahead::News;
-use sojourn_pcap::delay::host;
+use sojourn_pcap::delay::host::statistics;
+use sojourn_pcap::delay::read_ahead::ReadEvent;
 use sojourn_pcap::delay::summary::summary;
 use sojourn_pcap::read::filter::{Filter, Instruction};
 use sojourn_pcap::read::{Capture, Frame, ReadError};
@@ -22,7 +22,7 @@ use std::thread::available_parallelism;
 /// pause were left out.
 #[pyfunction]
 pub(crate) fn lower_bound(samples: u64, lacking: u64, paused: u64) -> bool {
-    host::lower_bound(samples, lacking, paused)
+    statistics::lower_bound(samples, lacking, paused)
 }
 
 /// Frames between two looks at Python.
@@ -128,14 +128,14 @@ pub(crate) fn measure(
         let mut hand_out = |meter: &mut Meter| hand_out(meter.finalize(), &mut takers, threads).map_err(Stop::Python);
         let look = |share: Option<f64>| look(progress.as_ref(), share).map_err(Stop::Python);
         let mut looks = 0;
-        let told = |meter: &mut Meter, news: News| match news {
-            News::Full => hand_out(meter),
-            News::Read(frames, share) if frames / LOOK > looks => {
+        let told = |meter: &mut Meter, news: ReadEvent| match news {
+            ReadEvent::Full => hand_out(meter),
+            ReadEvent::Read(frames, share) if frames / LOOK > looks => {
                 looks = frames / LOOK;
                 look(share)
             }
-            News::Read(..) => Ok(()),
-            News::Waiting => Python::attach(|py| py.check_signals()).map_err(Stop::Python),
+            ReadEvent::Read(..) => Ok(()),
+            ReadEvent::Waiting => Python::attach(|py| py.check_signals()).map_err(Stop::Python),
         };
         let wants = |frame: &Frame<'_>| wanted.wants(frame).map_err(Stop::Python);
         let done = meter.read(&mut capture, wants, told, || stopped.store(true, Ordering::Relaxed));

@@ -1,6 +1,6 @@
 //! Samples as rows of a Parquet file, with the numbers that Polars makes of them.
 
-use sojourn_pcap::delay::finalize::Sample;
+use sojourn_pcap::delay::finalize::samples::Sample;
 use sojourn_pcap::parquet::{Kind, Values, Writer};
 use std::collections::BTreeMap;
 

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use sojourn_pcap::Protocol;
 use sojourn_pcap::decimal::{digits, milliseconds, whole};
-use sojourn_pcap::delay::finalize::{Finalized, Sample};
+use sojourn_pcap::delay::finalize::samples::{Finalized, Sample};
 use std::sync::mpsc::sync_channel;
 
 /// Rows of a batch of columns.

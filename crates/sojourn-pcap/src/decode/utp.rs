@@ -2,7 +2,7 @@
 //!
 //! Real traffic differs from the text: libtorrent's selective ACKs have any length from 1 byte on, and libutp sends an
 //! extension of type 2. Extensions are therefore only followed, not judged. uTP has neither a port nor a magic number,
-//! so a packet that reads as uTP is only a candidate; the flow decides (see [`crate::delay::flow`]).
+//! so a packet that reads as uTP is only a candidate; the flow decides (see [`crate::delay`]).
 
 use super::bytes::{be16, be32};
 

@@ -1,13 +1,16 @@
 //! From sightings to the log: what each packet says of hosts and queues, in one pass.
 
 use crate::decode::{Skip, quic};
-use crate::delay::flow::Key;
-use crate::delay::host::{Discard, Hosts};
-use crate::delay::sighting::{Batch, Lookout, Sighting, What};
-use crate::delay::spin::Spin;
-use crate::delay::state::{MeterState, Options};
-use crate::delay::tcp_flow::TcpFlow;
-use crate::delay::utp_flow::{Candidate, Decided, UtpFlow};
+use crate::delay::discard::Discard;
+use crate::delay::flow::Flow;
+use crate::delay::flow::spin_bit::Spin;
+use crate::delay::flow::utp::{Candidate, Decided};
+use crate::delay::host::Hosts;
+use crate::delay::meter_state::MeterState;
+use crate::delay::options::Options;
+use crate::delay::sighting::classifier::Classifier;
+use crate::delay::sighting::flow_table::Key;
+use crate::delay::sighting::{Batch, Sighting, What};
 use crate::read::Frame;
 use std::convert::Infallible;
 
@@ -16,15 +19,6 @@ const MOST_NEW_TRACKS: usize = 1 << 16;
 
 /// Packets that flows remember until they are answered, on average over all that may be told apart; some 40 bytes each.
 const MOST_REMEMBERED: usize = 32;
-
-/// State of a flow: what is kept depends on its protocol.
-pub(crate) enum Flow {
-    Tcp(Box<TcpFlow>),
-    Undecided(Candidate),
-    Utp(Box<UtpFlow>),
-    Quic(Box<Spin>),
-    Other,
-}
 
 /// Reads frames, and settles what they say when asked.
 #[derive(Default)]
@@ -40,7 +34,7 @@ pub struct Meter {
     pub(crate) tracks_kept: usize,
     most_remembered: usize,
     /// Not here while another thread looks out.
-    pub(crate) lookout: Option<Lookout>,
+    pub(crate) classifier: Option<Classifier>,
     /// What was seen of the last single frame.
     single: Batch,
 }
@@ -49,19 +43,19 @@ impl Meter {
     /// A meter that has seen nothing.
     pub fn new(options: Options) -> Self {
         let hosts = Hosts::new(options.local.clone());
-        let lookout = Some(Lookout::new(options.most_flows));
+        let classifier = Some(Classifier::new(options.most_flows));
         let most_remembered = MOST_REMEMBERED * options.most_flows.max(1 << 10);
         let state = MeterState { options, hosts, ..MeterState::default() };
-        Self { state, most_remembered, lookout, ..Self::default() }
+        Self { state, most_remembered, classifier, ..Self::default() }
     }
 
     /// Take in one frame. Returns whether the log is full and wants to be finalized.
     pub fn frame(&mut self, frame: &Frame<'_>) -> bool {
         let mut single = std::mem::take(&mut self.single);
         single.clear();
-        if let Some(lookout) = &mut self.lookout {
-            lookout.look(frame, &mut single);
-            single.start_ns = lookout.start_ns;
+        if let Some(classifier) = &mut self.classifier {
+            classifier.look(frame, &mut single);
+            single.start_ns = classifier.start_ns;
         }
         let mut full = false;
         let Ok(()) = self.batch::<Infallible>(&single, |_| {
@@ -147,7 +141,7 @@ impl Meter {
             None => self.flows.push((*key, flow)),
             Some(place) => {
                 let (_, old) = std::mem::replace(place, (*key, flow));
-                close(&mut self.state, old);
+                old.close(&mut self.state);
             }
         }
     }
@@ -156,11 +150,7 @@ impl Meter {
     #[cold]
     fn forget(&mut self) {
         for (_, flow) in &mut self.flows {
-            match flow {
-                Flow::Tcp(flow) => flow.forget(&mut self.state),
-                Flow::Utp(flow) => flow.forget(&mut self.state),
-                _ => {}
-            }
+            flow.forget(&mut self.state);
         }
     }
 
@@ -182,18 +172,5 @@ impl Meter {
     /// Hosts and what was found of them.
     pub fn hosts(&self) -> &Hosts {
         &self.state.hosts
-    }
-}
-
-fn close(state: &mut MeterState, flow: Flow) {
-    match flow {
-        Flow::Tcp(mut flow) => {
-            if flow.packets() == 1 {
-                state.discarded[Discard::Alone as usize] += 1;
-            }
-            flow.close(state);
-        }
-        Flow::Utp(mut flow) => flow.close(state),
-        Flow::Undecided(_) | Flow::Quic(_) | Flow::Other => {}
     }
 }

@@ -1,62 +1,41 @@
 //! The queueing delay from remote hosts and to them, from one capture.
 //!
-//! A frame is decoded and found its flow ([`flow`]); what a packet says of a queue is logged. When the log is full or
-//! the capture ends it is finalized ([`finalize`]): tick and skew of the senders' clocks, base delays, and then the
-//! queueing delay of every packet. [`summary`] has what was found of each host.
+//! ```text
+//! frames ─▶ sighting ─▶ flow ─▶ log ─▶ finalize ─────────────────────────────────────────────▶ samples, summary
+//!                                      clocks ▸ paths ▸ base delay ▸ transmission ▸ queueing delay
+//! ```
 //!
-//! Work is halved where two threads can share it, and each half takes about as long: `sighting` looks at bytes and
-//! finds the flow ([`flow`]: the bounded table), `meter` asks what packets say of connections and hosts ([`ahead`]).
+//! The method is passive one-way delay: a sender's timestamp beside the time of its arrival gives the delay of a packet
+//! up to a constant of the flow, once tick and skew of the sender's clock are known. The constant is the base delay,
+//! what a packet takes through empty queues; what exceeds it is the queueing delay. None of these is known before many
+//! packets were seen, so packets are logged first, and the log is finalized when it is full or the capture ends.
 //!
-//! - `meter`: from sightings to the log. `tcp_flow`, `connection`, `utp_flow`, `spin`: what one packet does to its
-//!   flow; `state`, `log`, `tracks`: what they write to. `first_look`: what one pass over the log finds for all that
-//!   follows. `course`: the delays of a track, packet by packet; `beside`: those
-//!   that others tell.
-//! - [`estimate`]: the four estimators. `clocks`, `fits`, [`tick`], [`skew`], [`stamps`]: clocks.
-//! - `path`, `paths`, `order`, `base_delay`, `bounds`, `scale`, `cross_flow_base`, `comparison`, `evidence`, `within`,
-//!   [`transmission`], `leasts`, `spacings`, `toward`, [`route`]: what the delay would be without a queue.
+//! In the order in which a capture passes:
+//! - [`read_ahead`]: a whole capture, on one thread or two. The work is halved between `sighting`, which looks at bytes
+//!   and finds the flow, and `meter`, which asks what packets say of connections and hosts.
+//! - `flow`: what one packet does to its connection; [`estimate`]: which packets tell of a delay, and what they tell.
+//! - What they write to is `meter_state`: [`host`] (an address), `track` (one direction of a flow, by one clock) and
+//!   `log` (a packet of a track).
+//! - [`finalize`]: from the log to the delay of every packet, step by step.
+//! - [`summary`]: what was found of each host.
+//!
+//! What knows nothing of captures: `clock` (tick, skew and wraps of timestamp clocks), `stats` (quantiles, series, sums
+//! in bounded memory), `parallel` (work shared between threads).
 
-pub mod ahead;
-mod base_delay;
-mod beside;
-mod bounds;
-mod clocks;
-mod comparison;
-mod connection;
-mod course;
-mod cross_flow_base;
+mod clock;
+mod discard;
 pub mod estimate;
-mod evidence;
 pub mod finalize;
-mod first_look;
-mod fits;
-pub mod flow;
+mod flow;
 pub mod host;
-mod leasts;
-mod line;
-pub(crate) mod log;
+mod log;
 pub(crate) mod meter;
-mod order;
-mod pages;
-mod path;
-mod paths;
-pub mod quantiles;
-pub mod route;
-mod scale;
-pub mod series;
-mod share;
+mod meter_state;
+pub(crate) mod options;
+mod parallel;
+pub(crate) mod protocol;
+pub mod read_ahead;
 mod sighting;
-pub mod skew;
-mod spacings;
-mod spin;
-pub mod stamps;
-pub(crate) mod state;
+mod stats;
 pub mod summary;
-mod tcp_flow;
-pub mod tick;
-pub mod total;
-mod toward;
-pub(crate) mod track;
-mod tracks;
-pub mod transmission;
-mod utp_flow;
-mod within;
+mod track;

@@ -6,7 +6,7 @@
 //! share a queue, and the constant is what the base holds of it. They share its link, too: what a long packet takes on
 //! it.
 
-use crate::delay::host::Transmission;
+use crate::delay::host::transmission::Transmission;
 use std::collections::BTreeMap;
 
 /// Number of a log, and of a flow in it.

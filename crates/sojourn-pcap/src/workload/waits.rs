@@ -8,8 +8,8 @@ use super::queue::{self, Flow, Lacking, Round, Told, Way};
 use super::way::Answer;
 use crate::Meter;
 use crate::decode::Address;
-use crate::delay::host::Transmission;
-use crate::delay::state;
+use crate::delay::host::transmission::Transmission;
+use crate::delay::options;
 use crate::read::Frame;
 use std::collections::BTreeMap;
 
@@ -55,7 +55,7 @@ pub(super) struct Host<'a> {
 
 impl Waits {
     pub(super) fn new() -> Self {
-        Self { meter: Meter::new(state::Options::default()), ..Self::default() }
+        Self { meter: Meter::new(options::Options::default()), ..Self::default() }
     }
 
     pub(super) fn frame(&mut self, frame: &Frame<'_>) {

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use sojourn_pcap::decode::utp;
-use sojourn_pcap::delay::ahead::News;
+use sojourn_pcap::delay::read_ahead::ReadEvent;
 use sojourn_pcap::delay::summary::summary;
 use sojourn_pcap::read::{Capture, ReadError};
 use sojourn_pcap::write::{Datagram, End, Header, Pcap};
@@ -57,8 +57,8 @@ fn measure(bytes: &[u8], options: Options, whole: bool, samples: bool) -> (Strin
         }
     };
     if whole {
-        let told = |meter: &mut Meter, news: News| {
-            if news == News::Full {
+        let told = |meter: &mut Meter, news: ReadEvent| {
+            if news == ReadEvent::Full {
                 settle(meter);
             }
             Ok(())

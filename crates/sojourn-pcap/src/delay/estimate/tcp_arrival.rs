@@ -1,10 +1,9 @@
 //! Which of the near side's segments an acknowledgement speaks of, seen beside their sender.
 //!
 //! The time from a segment to the acknowledgement that its arrival caused is a round trip of both queues, and of
-//! nothing
-//! else. The segment is found by sequence numbers (RFC 9293, RFC 2018): without a hole, the last that is covered; in a
-//! hole, the one that the first SACK block adds; when the hole is filled, the retransmission whose stamp is echoed
-//! (RFC 7323 §4.3). What stays ambiguous (Karn) gives nothing.
+//! nothing else. The segment is found by sequence numbers (RFC 9293, RFC 2018): without a hole, the last that is
+//! covered; in a hole, the one that the first SACK block adds; when the hole is filled, the retransmission whose stamp
+//! is echoed (RFC 7323 §4.3). What stays ambiguous (Karn) gives nothing.
 //!
 //! An acknowledgement of one segment may have been delayed by its receiver: such are marked.
 

@@ -8,7 +8,7 @@
 //! acknowledgements.
 
 use crate::decode::tcp::Segment;
-use crate::delay::host::Discard;
+use crate::delay::discard::Discard;
 use std::collections::VecDeque;
 
 /// A data segment that waits for its acknowledgement.

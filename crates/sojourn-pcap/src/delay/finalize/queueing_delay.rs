@@ -1,0 +1,285 @@
+//! The queueing delay of each packet of a track: last step of a finalization.
+
+use crate::delay::clock::unwrapped::Unwrapped;
+use crate::delay::discard::Discard;
+use crate::delay::estimate::tcp_observer::Estimate;
+use crate::delay::estimate::{Estimator, tcp_observer, utp_observer};
+use crate::delay::host::Hosts;
+use crate::delay::host::statistics::Stats;
+use crate::delay::host::transmission::Transmission;
+use crate::delay::log::entry::{ECHOED, Entry, LONE, Sampled, TOWARD};
+use crate::delay::protocol::Protocol;
+use crate::delay::track::clock_model::ClockModel;
+use crate::delay::track::{Before, Track};
+
+/// A receiver's delayed acknowledgement waits for no less, ns (40 ms in Linux): a queue grows less from one to the
+/// next.
+const DELAYED_ACK: f64 = 25e6;
+/// After so many in a row that seem delayed the queue did grow.
+const MOST_DELAYED: u8 = 8;
+/// Echoes by senders that paused for no longer than this, ns, tell when the packet that they echo arrived.
+pub(crate) const PAUSE: f64 = 3e6;
+/// No queue holds a packet for longer, ns.
+const LONGEST_DELAY: f64 = 300e9;
+/// Places in [`Before::left_out`].
+const UNKNOWN: usize = 0;
+const IMPLAUSIBLE: usize = 1;
+
+/// Which way a track's packets go, whose delays they are, and all that the delays are worked out by.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sampler {
+    /// They come from a remote host; otherwise they go to one.
+    from: bool,
+    /// The remote host.
+    pub(crate) owner: u32,
+    pub(crate) protocol: Protocol,
+    estimator: Estimator,
+    transmission: [Transmission; 2],
+    clocks: ClockModel,
+    timed: bool,
+    lines: bool,
+    tick: f64,
+    peer_tick: f64,
+    base: f64,
+    cross_flow_base: f64,
+    base_error: f64,
+    round_trip_base: f64,
+    unassigned: f64,
+    empty: [bool; 2],
+}
+
+impl Sampler {
+    /// None of a track that gives no samples.
+    pub(crate) fn of(track: &Track, hosts: &Hosts) -> Option<Self> {
+        let [host, peer] = track.host;
+        let from = hosts.remote(host, peer);
+        let to = track.estimator == Estimator::Reported && hosts.remote(peer, host);
+        (!track.silent && (from || to)).then(|| Self {
+            from,
+            owner: if from { host } else { peer },
+            protocol: track.protocol,
+            estimator: track.estimator,
+            transmission: hosts.all[host as usize].transmission,
+            clocks: track.clock_model(),
+            timed: track.timed(),
+            lines: track.lines(),
+            tick: track.tick_ns.unwrap_or(0.0),
+            peer_tick: track.peer_tick_ns.unwrap_or(0.0),
+            base: track.base,
+            cross_flow_base: track.cross_flow_base,
+            base_error: track.base_error,
+            round_trip_base: track.round_trip_base,
+            unassigned: track.unassigned,
+            empty: track.empty,
+        })
+    }
+
+    /// Whether it is the commonest: stamps of TCP against the observer's clock, whose tick is known.
+    #[inline]
+    pub(crate) fn plain(&self) -> bool {
+        let observed = self.estimator == Estimator::Observer && self.protocol == Protocol::Tcp;
+        observed && self.timed && self.from && !self.lines
+    }
+
+    /// The sample of the next entry, whose delay `stats` take in, of a track that is [plain](Self::plain) or may not
+    /// be; `line` is where the receiver's stamps stand.
+    #[inline(always)]
+    pub(crate) fn sample<const PLAIN: bool>(
+        &self,
+        entry: &Entry,
+        line: &mut Unwrapped,
+        before: &mut Before,
+        stats: &mut Stats,
+    ) -> Option<Sampled> {
+        let line = if !PLAIN && self.lines { follow(line, entry) } else { 0 };
+        if !PLAIN && !self.timed {
+            before.left_out[UNKNOWN] += 1;
+            return None;
+        }
+        let delay = if PLAIN {
+            self.clocks.observed(entry.time, entry.stamp)
+        } else {
+            self.clocks.delay(entry.time, entry.stamp, line)
+        };
+        let excess = delay - self.base + self.cross_flow_base;
+        let own = self.transmission[usize::from(entry.is(TOWARD))].of(entry.length());
+        if entry.is(TOWARD) {
+            let round_trip = entry.extra().map_or(0.0, |micros| f64::from(micros) * 1000.0);
+            let over = round_trip - self.round_trip_base - own;
+            let sent = entry.time - round_trip as i64;
+            return match self.toward(before, entry, excess, over) {
+                Ok(estimate) => {
+                    before.given[1] += 1;
+                    stats.to.add(estimate, entry.packets());
+                    stats.interpolation.told(sent, estimate.delay);
+                    Some(((sent, estimate), true))
+                }
+                Err(why) => {
+                    if why == Discard::Paused {
+                        stats.interpolation.untold(sent, entry.packets());
+                    }
+                    stats.to.discarded[why as usize] += 1;
+                    None
+                }
+            };
+        }
+        before.sent_at = [entry.stamp, before.sent_at[0]];
+        let observed = PLAIN || (self.estimator == Estimator::Observer && self.protocol == Protocol::Tcp);
+        let estimate = if observed {
+            let round_trip = entry.extra().map(|micros| i64::from(micros) * 1000);
+            let over = round_trip.map(|ns| ns as f64 - self.round_trip_base);
+            let phase = before.phase.filter(|(stamp, _)| *stamp == entry.stamp).map(|(_, phase)| phase);
+            let estimate = tcp_observer::estimate(excess, self.tick, over, phase);
+            before.phase = Some((entry.stamp, (excess - estimate.delay).clamp(0.0, self.tick)));
+            if let (Some(ns), true) = (round_trip, over == Some(estimate.delay)) {
+                stats.rtt.add(ns as f64);
+            }
+            estimate
+        } else if self.protocol == Protocol::Tcp {
+            Estimate { delay: excess.max(0.0), error: (self.tick + self.peer_tick) / 2.0 }
+        } else {
+            utp_observer::estimate(excess)
+        };
+        let own = if self.estimator == Estimator::Observer { own } else { 0.0 };
+        let (delay, error) = ((estimate.delay - own).max(0.0), estimate.error + self.base_error);
+        let estimate = Estimate { delay, error };
+        if !(estimate.delay.is_finite() && estimate.delay < LONGEST_DELAY) {
+            before.left_out[IMPLAUSIBLE] += 1;
+            return None;
+        }
+        if !PLAIN && !self.from {
+            before.given[1] += 1;
+            stats.to.add(estimate, 1);
+            return Some(((entry.time, estimate), true));
+        }
+        before.given[0] += 1;
+        stats.from.add(estimate, 1);
+        stats.series.add(entry.time, estimate.delay);
+        Some(((entry.time, estimate), false))
+    }
+
+    /// Count the samples that were given.
+    pub(crate) fn count(&self, given: [u64; 2], stats: &mut Stats) {
+        let ([from, to], missing) = (given, self.missing());
+        stats.from.count(from, self.empty[0], missing);
+        stats.to.count(to, self.empty[1], missing);
+        stats.by_estimator[usize::from(self.estimator == Estimator::Reported)] += from;
+    }
+
+    /// The delay of a packet to the remote host: the round trip `over` the shortest, less what of it the packet that
+    /// came back waited, whose delay is `excess` but for its stamp's tick.
+    #[inline]
+    fn toward(&self, before: &mut Before, entry: &Entry, excess: f64, over: f64) -> Result<Estimate, Discard> {
+        let tick = self.tick;
+        let phase = before.phase.filter(|(stamp, _)| *stamp == entry.stamp).map(|(_, phase)| phase);
+        let back = tcp_observer::estimate(excess, tick, None, phase);
+        let mut delay = (over - self.unassigned - back.delay).max(0.0);
+        if delay.is_nan() || delay >= LONGEST_DELAY {
+            return Err(Discard::Implausible);
+        }
+        let (last, delayed) = before.toward;
+        if entry.is(LONE) && delay > last + DELAYED_ACK && delayed < MOST_DELAYED {
+            before.toward.1 += 1;
+            return Err(Discard::DelayedAck);
+        }
+        let mut error = back.error;
+        if entry.is(ECHOED) {
+            // It arrived after the sender's packet before this one, and before this one.
+            let pause = entry.stamp.saturating_sub(before.sent_at[1]) as f64 * tick;
+            if pause > PAUSE + tick && delay > PAUSE + tick {
+                return Err(Discard::Paused);
+            }
+            error += pause.min(delay) / 2.0;
+            if pause > PAUSE + tick {
+                // A sender that keeps its own pace echoes when it sends: anything from nothing on is as likely.
+                delay /= 2.0;
+            }
+        }
+        before.toward = (delay, 0);
+        Ok(Estimate { delay, error: error + self.base_error })
+    }
+
+    /// What a delay may lack, ns, in one direction.
+    pub(crate) fn lacks(&self, toward: bool) -> f64 {
+        if self.empty[usize::from(toward)] { 0.0 } else { self.missing() }
+    }
+
+    /// What a delay may lack where the base is not known to be that of an empty queue.
+    #[inline]
+    fn missing(&self) -> f64 {
+        if self.unassigned > 0.0 { self.unassigned } else { f64::INFINITY }
+    }
+}
+
+/// Where the receiver's stamps stand after this entry.
+#[inline]
+pub(crate) fn follow(line: &mut Unwrapped, entry: &Entry) -> i64 {
+    entry.extra().map_or(0, |extra| {
+        line.follow(extra);
+        line.highest()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decode::Address;
+    use crate::delay::log::entry::DATA;
+    use crate::delay::sighting::flow_table::Key;
+    use crate::delay::track::TrackRef;
+
+    /// Delay (ms) to a host by an echo `over` ms later than the quickest, of a sender that had been silent for `pause`.
+    fn echoed(over: i64, pause: i64) -> Result<Estimate, Discard> {
+        ask_sampler(0.0, |sampler| {
+            let mut before = Before { sent_at: [100, 100 - pause], ..Before::default() };
+            let entry = Entry::new(1, 100_000_000, 100, DATA | TOWARD | ECHOED, Some((40_000 + over * 1000) as u32));
+            sampler.toward(&mut before, &entry, 0.0, over as f64 * 1e6)
+        })
+    }
+
+    /// What is asked of the sampler of a connection whose round trips leave so many ns to neither way.
+    fn ask_sampler<R>(unassigned: f64, ask: impl FnOnce(&Sampler) -> R) -> R {
+        let (key, side) = Key::of((Address(1), 1), (Address(2), 2), 6);
+        let (protocol, estimator) = (Protocol::Tcp, Estimator::Observer);
+        let mut track = Track::new(&TrackRef { key: &key, side, protocol, estimator, hosts: [0, 1] }, 0);
+        (track.tick_ns, track.round_trip_base, track.unassigned) = (Some(1e6), 40e6, unassigned);
+        let hosts = &mut Hosts::new(Vec::new());
+        key.address.into_iter().for_each(|address| _ = hosts.of(address));
+        ask(&Sampler::of(&track, hosts).unwrap())
+    }
+
+    #[test]
+    fn what_was_echoed_after_a_pause_counts_as_those_sent_beside_it_did() {
+        ask_sampler(0.0, |sampler| {
+            let (mut stats, mut line) = (Stats::default(), Unwrapped::default());
+            // Echoed by packets that did not wait themselves, so many ms later than the quickest.
+            let mut give = |ms: i64, over: u32, pause: i64| {
+                let mut before = Before { sent_at: [ms, ms - pause], ..Before::default() };
+                let extra = Some(40_000 + over * 1000);
+                let entry = Entry::new(1, ms * 1_000_000, ms, TOWARD | ECHOED, extra).covering(9);
+                sampler.sample::<true>(&entry, &mut line, &mut before, &mut stats).is_some()
+            };
+            assert!(give(100, 50, 1));
+            // Sent 2 ms later; its receiver paused.
+            assert!(!give(302, 250, 200));
+            stats.interpolation.settle(&mut stats.to.delay);
+            assert_eq!(stats.to.delay.count(), 18);
+            assert_eq!((stats.to.delay.min(), stats.to.delay.max()), (48e6, 50e6));
+        });
+    }
+
+    #[test]
+    fn what_a_delay_may_lack_has_no_bound_unless_round_trips_leave_one() {
+        assert_eq!(ask_sampler(3e6, Sampler::missing), 3e6);
+        assert_eq!(ask_sampler(0.0, Sampler::missing), f64::INFINITY);
+    }
+
+    #[test]
+    fn a_sender_that_keeps_its_own_pace_tells_less() {
+        assert_eq!(echoed(2, 1).unwrap(), Estimate { delay: 2e6, error: 0.5e6 });
+        assert_eq!(echoed(50, 1).unwrap().delay, 50e6);
+        // Silent for longer than the delay can be: it lies anywhere between nothing and what the echo says.
+        assert_eq!(echoed(2, 10).unwrap(), Estimate { delay: 1e6, error: 1e6 });
+        assert_eq!(echoed(50, 10), Err(Discard::Paused));
+    }
+}

@@ -1,0 +1,416 @@
+//! One TCP connection between two hosts as an observer sees it: echoes, acknowledgements, which end is near; each
+//! packet with a stamp is logged. What a segment is within its connection, [`super::tcp_connection`] says.
+
+use crate::decode::tcp::{ACK, RST, SYN, Segment};
+use crate::delay::discard::Discard;
+use crate::delay::estimate::Estimator;
+use crate::delay::estimate::tcp_arrival::InFlight;
+use crate::delay::estimate::tcp_report::{Reports, before};
+use crate::delay::flow::tcp_connection::{
+    CLOCK_STEP, Connection, DUPLICATE, FRESH, Heard, REOPENED, REORDERED, REROUTED,
+};
+use crate::delay::flow::track_pair::TrackPair;
+use crate::delay::host::Near;
+use crate::delay::log::entry::{DATA, ECHOED, Entry, IDLE, LONE, MOST_COVERED, TOWARD};
+use crate::delay::meter_state::{MeterState, NONE};
+use crate::delay::options::Choice;
+use crate::delay::protocol::Protocol;
+use crate::delay::sighting::Seen;
+use crate::delay::sighting::flow_table::Key;
+use crate::delay::track::TrackRef;
+use sojourn_net::with_defaults;
+use std::collections::VecDeque;
+
+/// Stamps of one side that the other has not echoed yet. 4096 milliseconds' worth at 1 ms; later ones are not timed.
+const MOST_ECHOES: usize = 4096;
+/// A packet whose stamp the other side will echo.
+#[derive(Debug, Clone, Copy)]
+struct Echo {
+    stamp: u32,
+    time: i64,
+    frame: u64,
+    length: u16,
+    /// So many packets without data have the stamp, from this one on, so that nothing but echoes tells of their
+    /// arrival; none if this one carries data.
+    pure: u8,
+    told: bool,
+}
+
+#[derive(Debug, Default)]
+struct Side {
+    echoes: VecDeque<Echo>,
+    /// Packets without data of this side that no echo told of, since the last that one did: it stands for them.
+    untold: u32,
+    tracks: TrackPair,
+    reports: Reports,
+    in_flight: InFlight,
+    /// Places of these queues, as counted for all flows together.
+    places: usize,
+}
+
+with_defaults! {
+    /// Both sides of a connection.
+    #[derive(Debug)]
+    pub(crate) struct TcpFlow {
+        connection: Connection,
+        sides: [Side; 2],
+        hosts: [u32; 2] = [NONE; 2],
+        packets: u32,
+        /// Its first packet was a SYN.
+        opened: bool,
+        /// Which ends are near, as it was last seen.
+        near: Near,
+        /// The first segment, if it has a stamp, and its side.
+        first: Option<(usize, Entry)>,
+        /// Time of the first packet, and whether all hosts had been silent before it.
+        began: i64,
+        idle: bool,
+    }
+}
+
+impl TcpFlow {
+    pub(crate) fn packets(&self) -> u32 {
+        self.packets
+    }
+
+    /// The flow is over.
+    pub(crate) fn close(&mut self, state: &mut MeterState) {
+        self.forget(state);
+        for side in &mut self.sides {
+            side.tracks.close(state);
+        }
+    }
+
+    /// Forget what waits for an answer.
+    pub(crate) fn forget(&mut self, state: &mut MeterState) {
+        self.sides.iter_mut().for_each(|side| side.forget(state));
+    }
+
+    /// Tracks are numbered anew.
+    pub(crate) fn renumber(&mut self, map: &[u32]) {
+        for side in &mut self.sides {
+            side.tracks.renumber(map);
+        }
+    }
+
+    /// Take in a segment.
+    #[inline]
+    pub(crate) fn segment(&mut self, state: &mut MeterState, seen: &Seen<'_>, segment: &Segment) {
+        let Seen { key, side, time, .. } = *seen;
+        self.packets = self.packets.saturating_add(1);
+        let heard = self.connection.segment(seen, segment, self.packets > 1);
+        match self.packets {
+            1 => (self.began, self.opened) = (time, segment.flags & (SYN | ACK) == SYN),
+            2 => self.open(state, key),
+            _ => {}
+        }
+        let host = self.hosts[side];
+        if self.packets >= 2 {
+            state.hosts.sent(host, Protocol::Tcp, if self.packets == 2 { 2 } else { 1 }, time);
+        }
+        if heard.marks & REOPENED != 0 {
+            self.reopen(state);
+        }
+        if heard.marks & DUPLICATE != 0 {
+            return state.discard(host, Protocol::Tcp, Discard::Duplicate, 1);
+        }
+        if let Some(round_trip) = heard.round_trip {
+            self.timed(state, side, round_trip);
+        }
+        if segment.flags & RST != 0 {
+            // Resets are often made by middleboxes, or carry the stamp of what they answer.
+            return;
+        }
+        let Some(stamps) = segment.stamps() else {
+            let why = if segment.options_cut { Discard::OptionsCut } else { Discard::NoTimestamps };
+            return state.discard(host, Protocol::Tcp, why, 1);
+        };
+        self.stamped(state, seen, segment, &heard, stamps);
+    }
+
+    /// Both hosts are known: had all been silent before this connection?
+    fn open(&mut self, state: &mut MeterState, key: &Key) {
+        self.hosts = key.address.map(|address| state.hosts.of(address));
+        self.near = Near::default();
+        for host in self.hosts {
+            state.hosts.all[host as usize].stats(Protocol::Tcp);
+        }
+        self.idle = state.hosts.begins(self.began, self.opened);
+    }
+
+    /// A round trip by sequence numbers, which tell near from far.
+    fn timed(&mut self, state: &mut MeterState, side: usize, round_trip: i64) {
+        let hosts = self.hosts;
+        state.hosts.responded(hosts[side], round_trip);
+        if !state.hosts.near(hosts[side], hosts[1 - side])
+            && let Some(host) = state.hosts.all.get_mut(hosts[side] as usize)
+        {
+            host.stats(Protocol::Tcp).rtt.add(round_trip as f64);
+        }
+    }
+
+    #[inline]
+    fn pair(&mut self, side: usize) -> [&mut Side; 2] {
+        let [a, b] = &mut self.sides;
+        if side == 0 { [a, b] } else { [b, a] }
+    }
+
+    /// A segment with timestamps.
+    #[inline]
+    fn stamped(
+        &mut self,
+        state: &mut MeterState,
+        seen: &Seen<'_>,
+        segment: &Segment,
+        heard: &Heard,
+        (value, echo): (u32, u32),
+    ) {
+        let (host, side) = (self.hosts[seen.side], seen.side);
+        let Near { ends, beside, .. } = *self.near.renewed(&state.hosts, self.hosts);
+        let near = [ends[side], ends[1 - side]];
+        let known = self.packets > 1;
+        state.between_local += u64::from(near[0] && near[1]);
+        self.log_first(state, seen.key);
+        if heard.marks & (REROUTED | REORDERED | CLOCK_STEP) != 0 && !self.uneven(state, (host, side), heard) {
+            return;
+        }
+        let (stamp, fresh) = (heard.stamp, heard.marks & FRESH != 0);
+        let [me, peer] = self.pair(side);
+        if !near[1] && fresh && me.echoes.len() < MOST_ECHOES {
+            let (time, frame, length) = (seen.time, seen.frame, seen.length);
+            let full = me.echoes.len() == me.echoes.capacity();
+            let pure = u8::from(segment.payload == 0);
+            me.echoes.push_back(Echo { stamp: value, time, frame, length, pure, told: false });
+            if full {
+                me.count_places(state);
+            }
+        } else if let Some(last) = me.echoes.back_mut().filter(|last| last.stamp == value && last.pure > 0)
+            && segment.payload == 0
+        {
+            last.pure = last.pure.saturating_add(1);
+        }
+        if !near[0] {
+            let echoed = if segment.flags & ACK != 0 { peer.echoed(echo, seen.time) } else { None };
+            let round_trip = echoed.map(|(echo, _)| seen.time - echo.time);
+            // Data that acknowledgements clock out tell that their sender is near, where it acknowledges nothing
+            // itself.
+            if let Some(after) = round_trip {
+                state.hosts.responded(host, after);
+            }
+            let idle = self.packets <= 3 && self.idle;
+            let flags = if segment.payload > 0 { DATA } else { 0 } | if idle { IDLE } else { 0 };
+            self.observe(state, seen, stamp, round_trip, flags);
+            if !known {
+                return;
+            }
+            if near[1] && beside[1 - side] && state.options.estimator != Choice::Reported {
+                return self.toward(state, seen, segment, (stamp, echo), echoed);
+            }
+        } else if known && !near[1] && beside[side] && state.options.estimator != Choice::Reported {
+            if segment.payload > 0 {
+                me.in_flight.sent(segment, value, (seen.frame, seen.time), seen.length);
+                me.count_places(state);
+            }
+            return;
+        }
+        self.report(state, seen, segment, (stamp, value), near);
+    }
+
+    /// The route changed, or the sender's clock was set, or the segment was overtaken; false if it tells no more.
+    #[cold]
+    fn uneven(&mut self, state: &mut MeterState, (host, side): (u32, usize), heard: &Heard) -> bool {
+        let (me, known) = (&mut self.sides[side], self.packets > 1);
+        if heard.marks & REROUTED != 0 {
+            state.hosts.all[host as usize].stats(Protocol::Tcp).route_changes += 1;
+            me.restart(state);
+        }
+        if heard.marks & REORDERED != 0 {
+            state.discard(host, Protocol::Tcp, Discard::Reordered, 1);
+            return false;
+        }
+        if heard.marks & CLOCK_STEP != 0 {
+            if known {
+                state.hosts.all[host as usize].stats(Protocol::Tcp).clock_steps += 1;
+            }
+            me.restart(state);
+        }
+        true
+    }
+
+    /// Log the first segment of all, which was kept until its host was known.
+    #[inline]
+    fn log_first(&mut self, state: &mut MeterState, key: &Key) {
+        if let Some((side, entry)) = self.first.take()
+            && !state.hosts.near(self.hosts[side], self.hosts[1 - side])
+        {
+            let entry = if self.idle { entry.flagged(IDLE) } else { entry };
+            let of = self.track(key, side, Estimator::Observer);
+            state.log(&mut self.sides[side].tracks.observed, &of, entry);
+        }
+    }
+
+    /// The observer's clock: log the segment, and the round trip that its echo tells.
+    #[inline]
+    fn observe(&mut self, state: &mut MeterState, seen: &Seen<'_>, stamp: i64, round_trip: Option<i64>, flags: u64) {
+        if let Some(round_trip) = round_trip
+            && let Some(host) = state.hosts.all.get_mut(self.hosts[seen.side] as usize)
+        {
+            host.echo_min = host.echo_min.min(round_trip);
+        }
+        let micros = round_trip.and_then(|ns| u32::try_from(ns / 1000).ok());
+        let entry = Entry::new(seen.frame, seen.time, stamp, flags, micros).long(seen.length);
+        if self.packets == 1 {
+            self.first = Some((seen.side, entry));
+            return;
+        }
+        let of = self.track(seen.key, seen.side, Estimator::Observer);
+        state.log(&mut self.sides[seen.side].tracks.observed, &of, entry);
+    }
+
+    /// The near side's packet that a packet of the far side tells of: the data that it acknowledges, or the
+    /// acknowledgement whose stamp it is the first to echo.
+    #[inline]
+    fn toward(
+        &mut self,
+        state: &mut MeterState,
+        seen: &Seen<'_>,
+        segment: &Segment,
+        (stamp, echo): (i64, u32),
+        echoed: Option<(Echo, bool)>,
+    ) {
+        if segment.flags & ACK == 0 {
+            return;
+        }
+        let host = self.hosts[seen.side];
+        let [me, peer] = self.pair(seen.side);
+        let (frame, time, length, flags, packets) = match peer.in_flight.acknowledged(segment, echo) {
+            // A packet with data may have waited for that data.
+            Some(arrival) => {
+                let (sent, lone) = (arrival.departed, arrival.lone || segment.payload > 0);
+                (sent.frame, sent.time, sent.length, if lone { DATA | LONE } else { DATA }, arrival.covered)
+            }
+            None => match echoed {
+                Some((echo, true)) if echo.pure > 0 && segment.payload > 0 => {
+                    peer.untold += u32::from(echo.pure);
+                    let packets = peer.untold.min(MOST_COVERED);
+                    peer.untold -= packets;
+                    (echo.frame, echo.time, echo.length, ECHOED, packets)
+                }
+                // It was not sent because they arrived.
+                Some((echo, true)) => return peer.untold += u32::from(echo.pure),
+                _ => return,
+            },
+        };
+        let Ok(micros) = u32::try_from((seen.time - time) / 1000) else { return };
+        if let Some(host) = state.hosts.all.get_mut(host as usize) {
+            host.echo_min = host.echo_min.min(seen.time - time);
+        }
+        let entry = Entry::new(frame, seen.time, stamp, flags | TOWARD, Some(micros)).long(length).covering(packets);
+        // Its sender's track is there: this packet was logged in it.
+        if let Some(track) = me.tracks.observed {
+            state.log.push(track, entry);
+        }
+    }
+
+    /// The receiver's clock: keep the segment until it is acknowledged, and log the one that it acknowledges. `near`:
+    /// whether its sender and its receiver are.
+    #[inline]
+    fn report(
+        &mut self,
+        state: &mut MeterState,
+        seen: &Seen<'_>,
+        segment: &Segment,
+        (stamp, value): (i64, u32),
+        near: [bool; 2],
+    ) {
+        let choice = state.options.estimator;
+        let (known, peer_host) = (self.packets > 1, self.hosts[1 - seen.side]);
+        let of = self.track(seen.key, 1 - seen.side, Estimator::Reported);
+        let [me, peer] = self.pair(seen.side);
+        let kept = choice == Choice::Reported || (!near[1] && choice == Choice::Auto);
+        if known && kept && segment.payload > 0 {
+            me.reports.sent(segment, stamp, (seen.frame, seen.time), !near[1]);
+            me.count_places(state);
+        }
+        if segment.flags & ACK != 0
+            && (choice == Choice::Reported || (!near[0] && choice == Choice::Auto))
+            && let Some(sent) = peer.reports.acknowledged(segment, !near[0], |why, count| {
+                state.discard(peer_host, Protocol::Tcp, why, count);
+            })
+        {
+            let entry = Entry::new(sent.frame, sent.time, sent.stamp, DATA, Some(value));
+            state.log(&mut peer.tracks.reported, &of, entry);
+        }
+    }
+
+    fn track<'a>(&self, key: &'a Key, side: usize, estimator: Estimator) -> TrackRef<'a> {
+        TrackRef { key, side, protocol: Protocol::Tcp, estimator, hosts: self.hosts }
+    }
+
+    /// Another connection between the same ports: stamps and sequence numbers begin anew.
+    fn reopen(&mut self, state: &mut MeterState) {
+        for side in &mut self.sides {
+            side.restart(state);
+            *side = Side::default();
+        }
+        self.first = None;
+    }
+}
+
+impl Side {
+    /// The packet of this side whose stamp the other side echoes, and whether this is the first echo of it.
+    #[inline]
+    fn echoed(&mut self, echo: u32, time: i64) -> Option<(Echo, bool)> {
+        while let Some(front) = self.echoes.front()
+            && before(front.stamp, echo)
+        {
+            self.untold += if front.told { 0 } else { u32::from(front.pure) };
+            self.echoes.pop_front();
+        }
+        let front = self.echoes.front_mut()?;
+        if front.stamp != echo || time < front.time {
+            return None;
+        }
+        let first = !std::mem::replace(&mut front.told, true);
+        Some((*front, first))
+    }
+
+    /// The clock was set or the route changed: what follows is measured from a base of its own.
+    fn restart(&mut self, state: &mut MeterState) {
+        self.tracks.close(state);
+        self.forget(state);
+    }
+
+    #[inline]
+    fn count_places(&mut self, state: &mut MeterState) {
+        let places = self.echoes.capacity() + self.reports.places() + self.in_flight.places();
+        state.remembered += places - std::mem::replace(&mut self.places, places);
+    }
+
+    fn forget(&mut self, state: &mut MeterState) {
+        state.remembered -= std::mem::take(&mut self.places);
+        (self.reports, self.in_flight, self.echoes) = Default::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_echo_stands_for_packets_without_data_that_none_told_of() {
+        let mut side = Side::default();
+        for stamp in 0..6 {
+            let (time, frame) = (i64::from(stamp), u64::from(stamp));
+            side.echoes.push_back(Echo { stamp, time, frame, length: 66, pure: u8::from(stamp != 2), told: false });
+        }
+        let mut echoed = |echo| {
+            let told = side.echoed(echo, 10).map(|(echo, first)| (echo.frame, first));
+            (told, side.untold)
+        };
+        assert_eq!(echoed(0), (Some((0, true)), 0));
+        assert_eq!(echoed(4), (Some((4, true)), 2), "of data acknowledgements tell");
+        assert_eq!(echoed(4), (Some((4, false)), 2));
+        assert_eq!(echoed(5), (Some((5, true)), 2), "the one before was told of");
+    }
+}

@@ -1,0 +1,135 @@
+//! What a TCP segment is within its own connection: a new one or a duplicate, which round trip it ends, where its stamp
+//! stands. None of it depends on other connections; [`super::tcp`] has what does.
+
+use crate::decode::tcp::{ACK, RST, SYN, Segment};
+use crate::delay::clock::unwrapped::Unwrapped;
+use crate::delay::estimate::tcp_report::before;
+use crate::delay::flow::route_change::Route;
+use crate::delay::sighting::Seen;
+
+/// After so many packets in a row with older stamps the clock was set, and not the packets overtaken.
+const STEP_AFTER: u8 = 3;
+/// A stamp that is further ahead than this many ticks was not reached by ticking: 12 days of milliseconds.
+const STEP_AHEAD: i64 = 1 << 30;
+
+/// Another connection between the same ports begins: stamps and sequence numbers begin anew.
+pub(crate) const REOPENED: u8 = 1;
+/// The same segment again, as captures on several interfaces have it.
+pub(crate) const DUPLICATE: u8 = 2;
+/// Its hop limit is that of a new route.
+pub(crate) const REROUTED: u8 = 4;
+/// It was overtaken: its stamp is older than one before.
+pub(crate) const REORDERED: u8 = 8;
+/// Its sender's clock was set.
+pub(crate) const CLOCK_STEP: u8 = 16;
+/// Its stamp is later than all before.
+pub(crate) const FRESH: u8 = 32;
+
+/// What a segment is.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Heard {
+    /// Its stamp on a line without end, ticks.
+    pub(crate) stamp: i64,
+    /// The time since data of the other side that it is the first to acknowledge, ns.
+    pub(crate) round_trip: Option<i64>,
+    /// [`REOPENED`] and so on.
+    pub(crate) marks: u8,
+}
+
+#[derive(Debug, Default)]
+struct Side {
+    packets: u32,
+    last: (u32, u32, u32, u32, u16),
+    stamps: Unwrapped,
+    older: u8,
+    route: Route,
+    highest: u32,
+    /// End and time of data that waits for its acknowledgement (one at a time, never a retransmission: Karn's rule).
+    probe: Option<(u32, i64)>,
+}
+
+/// Sequence numbers and stamps of both sides of a connection.
+#[derive(Debug, Default)]
+pub(crate) struct Connection {
+    sides: [Side; 2],
+    /// Sequence number of the last SYN, by which a new connection between the same ports is known.
+    opened: Option<u32>,
+}
+
+impl Connection {
+    /// Take in a segment; `known`: it is not the first of its flow.
+    #[inline]
+    pub(crate) fn segment(&mut self, seen: &Seen<'_>, segment: &Segment, known: bool) -> Heard {
+        let Seen { side, id, ttl, time, .. } = *seen;
+        let mut heard = Heard::default();
+        if segment.flags & (SYN | ACK) == SYN && self.opened.replace(segment.seq).is_some_and(|seq| seq != segment.seq)
+        {
+            self.sides = Default::default();
+            heard.marks |= REOPENED;
+        }
+        let [a, b] = &mut self.sides;
+        let (me, peer) = if side == 0 { (a, b) } else { (b, a) };
+        let identity = (segment.seq, segment.ack, segment.payload, segment.stamps().map_or(0, |s| s.0), id);
+        if me.last == identity && me.packets > 0 && (id != 0 || segment.payload > 0) {
+            heard.marks |= DUPLICATE;
+            return heard;
+        }
+        me.last = identity;
+        me.packets = me.packets.saturating_add(1);
+        if segment.flags & ACK != 0
+            && let Some((end, sent)) = peer.probe
+            && !before(segment.ack, end)
+        {
+            peer.probe = None;
+            heard.round_trip = Some(time - sent);
+        }
+        me.occupy(segment, time);
+        if let (Some((value, _)), 0) = (segment.stamps(), segment.flags & RST) {
+            if me.route.changed(ttl) && known {
+                heard.marks |= REROUTED;
+            }
+            me.clock(value, known, &mut heard);
+        }
+        heard
+    }
+}
+
+impl Side {
+    /// Data may be what a round trip is measured by.
+    #[inline]
+    fn occupy(&mut self, segment: &Segment, time: i64) {
+        if !segment.occupies() {
+            return;
+        }
+        let end = segment.end();
+        if self.packets > 1 && before(segment.seq, self.highest) {
+            self.probe = None;
+        } else if self.probe.is_none() {
+            self.probe = Some((end, time));
+        }
+        if self.packets == 1 || before(self.highest, end) {
+            self.highest = end;
+        }
+    }
+
+    /// The next stamp on the line of this side's clock. Nothing of a packet that was overtaken; if the clock was set,
+    /// what follows is measured anew.
+    #[inline]
+    fn clock(&mut self, value: u32, known: bool, heard: &mut Heard) {
+        let (highest, begun) = (self.stamps.highest(), self.stamps.begun());
+        let mut stamp = self.stamps.advance(value);
+        if stamp < highest || stamp - highest > STEP_AHEAD {
+            self.older += 1;
+            if stamp < highest && (self.older < STEP_AFTER || !known) {
+                heard.marks |= REORDERED;
+                return;
+            }
+            heard.marks |= CLOCK_STEP;
+            self.stamps = Unwrapped::default();
+            stamp = self.stamps.advance(value);
+        }
+        self.older = 0;
+        heard.stamp = stamp;
+        heard.marks |= if stamp > highest || !begun { FRESH } else { 0 };
+    }
+}

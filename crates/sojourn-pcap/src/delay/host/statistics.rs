@@ -1,0 +1,138 @@
+//! What was found of a host under one protocol: statistics of the samples in both directions, round trips, its clock.
+
+use crate::decode::Address;
+use crate::delay::clock::skew::Skew;
+use crate::delay::clock::tick::RATES;
+use crate::delay::discard::Discard;
+use crate::delay::estimate::tcp_observer::Estimate;
+use crate::delay::stats::fixed_point_sum::FixedPointSum;
+use crate::delay::stats::interpolation::Interpolation;
+use crate::delay::stats::quantiles::Quantiles;
+use crate::delay::stats::series::Series;
+
+/// What was found of the way to a host, or from it.
+#[derive(Debug, Default)]
+pub struct DirectionStats {
+    /// Queueing delay, over packets.
+    pub delay: Quantiles,
+    /// Packets whose delay was told. Where the receiver acknowledges several at a time, it is told of one of them,
+    /// which stands for the others: else times of loss, when each is acknowledged, would count for more.
+    pub samples: u64,
+    /// Sum of the uncertainties of the samples.
+    pub uncertainty: FixedPointSum,
+    /// Samples whose base is known to be that of an empty queue.
+    pub certain: u64,
+    /// Largest delay that could be missing from the others, ns; infinite if nothing bounds it.
+    pub missing: f64,
+    /// Packets without a sample, by reason.
+    pub discarded: [u64; Discard::ALL.len()],
+}
+
+impl DirectionStats {
+    /// Take in a delay that so many `packets` met.
+    #[inline]
+    pub(crate) fn add(&mut self, estimate: Estimate, packets: u32) {
+        self.delay.add_times(estimate.delay, packets);
+        self.uncertainty.add(estimate.error);
+    }
+
+    /// Count samples of one base; `missing` is what they may lack if the queue was not `empty` when it was met, ns.
+    pub(crate) fn count(&mut self, samples: u64, empty: bool, missing: f64) {
+        self.samples += samples;
+        if empty {
+            self.certain += samples;
+        } else if samples > 0 {
+            self.missing = self.missing.max(missing);
+        }
+    }
+
+    /// Whether its delays are only lower bounds.
+    pub fn lower_bound(&self) -> bool {
+        lower_bound(self.samples, self.samples - self.certain, self.discarded[Discard::Paused as usize])
+    }
+
+    /// How much more its delays may be, ns, where that is known: not if what makes them lower bounds was left out.
+    pub fn missing(&self) -> Option<f64> {
+        let all_told = !lower_bound(self.samples, 0, self.discarded[Discard::Paused as usize]);
+        (all_told && self.missing.is_finite()).then_some(self.missing)
+    }
+}
+
+/// Whether more than a few of the `samples` may lack something, or many were left out that seemed to have waited:
+/// echoed after a pause, they may have been answered late.
+pub fn lower_bound(samples: u64, lacking: u64, paused: u64) -> bool {
+    lacking * 20 > samples || paused * 6 > samples + paused
+}
+
+/// What was found of a host under one protocol.
+#[derive(Debug, Default)]
+pub struct Stats {
+    /// A host at the other end, and whether there are more.
+    pub local: Option<(Address, bool)>,
+    /// The way from it.
+    pub from: DirectionStats,
+    /// The way to it.
+    pub to: DirectionStats,
+    /// Round trips between the observer and it.
+    pub rtt: Quantiles,
+    /// Samples by estimator: observer, reported.
+    pub by_estimator: [u64; 2],
+    /// Packets without a sample, by reason.
+    pub discarded: [u64; Discard::ALL.len()],
+    /// For how long (s) its flows spoke for each of [`RATES`].
+    pub tick_votes: [f64; RATES.len()],
+    /// Skew of its clock.
+    pub skew: Option<Skew>,
+    /// Changes of route: its packets arrived with another hop limit from then on.
+    pub route_changes: u32,
+    /// Times at which its clock was set.
+    pub clock_steps: u32,
+    /// Flows whose base was taken over from other flows.
+    pub bases_taken_over: u32,
+    /// Flows that gave samples.
+    pub flows: u64,
+    /// Mean and maximum over time.
+    pub series: Series,
+    /// Packets to it, since the log was finalized last.
+    pub(crate) interpolation: Interpolation,
+}
+
+impl Stats {
+    /// A flow with this local host was seen.
+    pub(crate) fn with(&mut self, local: Address) {
+        let (first, more) = self.local.unwrap_or((local, false));
+        self.local = Some((first, more || first != local));
+    }
+
+    /// Tick of its clock, ns: the one that its flows spoke for longest.
+    pub fn tick_ns(&self) -> Option<f64> {
+        let votes = self.tick_votes.iter().zip(RATES).filter(|(votes, _)| **votes > 0.0);
+        votes.max_by(|a, b| a.0.total_cmp(b.0)).map(|(_, rate)| 1e9 / rate)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_than_a_few_that_lack_something_make_a_lower_bound() {
+        for (samples, lacking, paused, bound) in
+            [(100, 5, 0, false), (100, 6, 0, true), (50, 0, 10, false), (50, 0, 11, true), (0, 0, 0, false)]
+        {
+            assert_eq!(lower_bound(samples, lacking, paused), bound, "{samples} {lacking} {paused}");
+        }
+    }
+
+    #[test]
+    fn what_was_left_out_for_having_waited_makes_a_lower_bound() {
+        let mut way = DirectionStats::default();
+        way.count(500, true, 0.0);
+        for (paused, bound) in [(100, false), (101, true)] {
+            way.discarded[Discard::Paused as usize] = paused;
+            assert_eq!(way.lower_bound(), bound, "{paused}");
+            // What they waited nothing bounds.
+            assert_eq!(way.missing(), if bound { None } else { Some(0.0) }, "{paused}");
+        }
+    }
+}
