@@ -268,6 +268,11 @@ def test_goals_are_judged_load_by_load() -> None:
     [goal] = own._goals()
     assert goal["value"] == "web.mos.mean" and list(goal["by_load"]) == ["idle", "both"]
     assert goal["by_load"]["both"]["mean"] == 4.05 and goal["by_load"]["idle"]["interval"] == [4.5, 4.5]
+    # Of the other queues those that keep it under every load: the FIFO does on the idle line alone.
+    scores = SCORES | {"pie": [3.8, 3.9, 3.8, 3.9]}
+    others = replace(found_of(**scores).found, asked=there, findings=findings(there, **scores))
+    assert goal["kept_by"] == []
+    assert [queues["down"]["kind"] for queues in Verdict(others)._goals()[0]["kept_by"]] == ["pie"]
     # A run in which nobody finished leaves in doubt what the others keep.
     assert goal["by_load"]["idle"]["verdict"] == "yes"
     runs = own.found.findings.runs["codel"]

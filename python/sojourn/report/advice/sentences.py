@@ -118,7 +118,13 @@ def _word(score: float) -> str:
 
 def _poor(about: About) -> str:
     best = max(one["worst"] for one in (about["scores"], *about["tried"]))
-    return "" if best >= _POOR else " No queue that was tried makes this line enough for that load."
+    if best >= _POOR:
+        return ""
+    idle = about["by_load"].get("idle")
+    if idle is not None and idle["worst"] < _POOR:
+        limits = "what limits it are its rates or its round trip"
+        return f" No queue that was tried makes this line enough, not even without a load: {limits}."
+    return " No queue that was tried makes this line enough for that load."
 
 
 def _sure(about: About) -> str:
@@ -166,10 +172,13 @@ def fifo_only(about: About) -> str:
         other = [one for one in about["by_load"].values() if not one["same"]]
         if any(one["recommended"]["down"]["kind"] != "fifo" for one in other):
             return f"Under the load that decides {no_better} than this FIFO; under other loads one is."
-        if _poor(about) and not about["goals"]:
+        if about["goals"]:
+            if _all_kept(about):
+                return f"By your goals a FIFO is enough: {no_better}."
+            return f"By your goals {no_better} than this FIFO."
+        if _poor(about):
             return f"{upper(no_better)} than this FIFO."
-        enough = "By your goals a FIFO is enough" if about["goals"] else "A FIFO is enough"
-        return f"{enough}: {no_better}."
+        return f"A FIFO is enough: {no_better}."
     gets = f"With nothing but a FIFO, the best is {named(best).removeprefix('FIFO of ')}"
     return (
         f"{gets}: the worst-off user gets {number(best['worst'])}{between(best['interval'])}, {lost(best)}."
@@ -199,9 +208,18 @@ def by_load(about: About) -> list[str]:
     better = "keep your goals better, and the worst-off user get" if about["goals"] else "be better:"
     return [
         f"{_under(load).strip().capitalize()} alone, {_article(named(one['recommended']))} would {better} "
-        f"{number(one['worst'])} in place of {number(one['with_advice'])}."
+        f"{number(one['worst'])} in place of {number(one['with_advice'])}{_elsewhere(about, load, one)}."
         for load, one in other.items()
     ]
+
+
+def _elsewhere(about: About, load: str, one: About) -> str:
+    """Say where a queue that is better under the load that decides is worse itself."""
+    queues = one["recommended"]
+    for tried in about["tried"] if load == about["scores"]["load"] else ():
+        if {way: tried[way] for way in queues} == queues and tried["load"] != load:
+            return f"; but{_under(tried['load'])} it has {number(tried['worst'])}"
+    return ""
 
 
 def goals(about: About) -> list[str]:
@@ -209,9 +227,7 @@ def goals(about: About) -> list[str]:
     said = []
     for goal in about["goals"]:
         words = {load: found["verdict"] for load, found in goal["by_load"].items()}
-        missed = [load for load, word in words.items() if word == "no"]
-        doubt = [load for load, word in words.items() if word == "not certain"]
-        unknown = [load for load in about.get("by_load", ()) if load not in words]
+        missed, doubt, unknown = _not_kept(about, goal)
         kept = [] if missed or doubt or not unknown else list(words)
         if not words:
             said.append(f"The goal “{goal['goal']}” has no numbers, so it is not judged.")
@@ -225,8 +241,30 @@ def goals(about: About) -> list[str]:
                 ("without numbers", unknown),
             )
             parts = [f"{how} under {listed(loads)}" for how, loads in ways if loads]
-            said.append(f"The goal “{goal['goal']}” is {listed(parts)}.")
+            said.append(f"The goal “{goal['goal']}” is {listed(parts)}{_instead(goal) if missed else ''}.")
     return said
+
+
+def _not_kept(about: About, goal: About) -> tuple[list[str], list[str], list[str]]:
+    """Return the loads under which the advice misses a goal, is in doubt about it, or has no number."""
+    words = {load: found["verdict"] for load, found in goal["by_load"].items()}
+    missed = [load for load, word in words.items() if word == "no"]
+    doubt = [load for load, word in words.items() if word == "not certain"]
+    return missed, doubt, [load for load in about.get("by_load", ()) if load not in words]
+
+
+def _all_kept(about: About) -> bool:
+    return not any(loads for goal in about["goals"] for loads in _not_kept(about, goal))
+
+
+def _instead(goal: About) -> str:
+    """Say which queue keeps a goal that the advice misses: goals may contradict each other."""
+    names = list(dict.fromkeys(named(queues) for queues in goal["kept_by"]))
+    if not names:
+        return "; no queue that was tried keeps it for certain"
+    more = len(names) - 2
+    also = [_article(names[0]), *map(_article, names[1:2]), *([f"{more} more"] if more > 0 else [])]
+    return f"; {listed(also)} keep{'s' if len(names) == 1 else ''} it for certain"
 
 
 def unscored(about: About) -> list[str]:

@@ -1,10 +1,11 @@
 """The advice as plain JSON: the contract of ``sojourn recommend --json``."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from statistics import fmean
 from typing import Any
 
+from sojourn.report.answer.goals import Goal
 from sojourn.report.answer.verdicts import CLOSE, find
 from sojourn.report.configure import links_of, routers
 from sojourn.report.configure.tc import Link
@@ -45,7 +46,7 @@ class Verdict:
             "users": found.asked.users,
             "unscored": found.findings.unscored(),
             "differs": list(dict.fromkeys(note for notes in self.links[1].values() for note in notes)),
-            "tried": [self._beside(name) for name in dict.fromkeys([*found.race, *found.fifos])],
+            "tried": [self._beside(name) for name in self._tried()],
         }
 
     @cached_property
@@ -131,22 +132,39 @@ class Verdict:
         }
 
     def _goals(self) -> list[dict[str, Any]]:
-        """Return, goal by goal, whether the advice keeps it under each load."""
+        """Return, goal by goal, whether the advice keeps it under each load, and which other queues do."""
+        chosen, loads = self.found.chosen, self.found.findings.cells(self.found.chosen).keys()
         said = []
         for goal in self.found.asked.goals:
-            by_load: dict[str, Any] = {}
-            for load, cell in self.found.findings.cells(self.found.chosen).items():
-                if (sample := goal.sample(cell, None)) is not None:
-                    kept = find(goal, sample, confidence(), lacking=goal.lacking(cell))
-                    by_load[load] = {
-                        "mean": round(kept.mean, _DIGITS),
-                        "interval": None
-                        if kept.interval is None
-                        else [round(end, _DIGITS) for end in kept.interval],
-                        "verdict": "not certain" if kept.word == CLOSE else kept.word,
-                    }
-            said.append({"goal": goal.stated, "value": goal.path, "by_load": by_load})
+            by_load = self._judged(goal, chosen)
+            others = (name for name in self._tried() if name != chosen)
+            kept_by = [name for name in others if self._keeps(goal, name, loads)]
+            queues = [_queues(self.found.candidates[name]) for name in kept_by]
+            said.append({"goal": goal.stated, "value": goal.path, "by_load": by_load, "kept_by": queues})
         return said
+
+    def _judged(self, goal: Goal, name: str) -> dict[str, Any]:
+        """Return whether a candidate keeps a goal, by load; loads without a number are left out."""
+        by_load: dict[str, Any] = {}
+        for load, cell in self.found.findings.cells(name).items():
+            if (sample := goal.sample(cell, None)) is not None:
+                kept = find(goal, sample, confidence(), lacking=goal.lacking(cell))
+                by_load[load] = {
+                    "mean": round(kept.mean, _DIGITS),
+                    "interval": None
+                    if kept.interval is None
+                    else [round(end, _DIGITS) for end in kept.interval],
+                    "verdict": "not certain" if kept.word == CLOSE else kept.word,
+                }
+        return by_load
+
+    def _keeps(self, goal: Goal, name: str, loads: Iterable[str]) -> bool:
+        """Tell whether a candidate keeps a goal under all of these loads, for certain."""
+        judged = self._judged(goal, name)
+        return all(load in judged and judged[load]["verdict"] == "yes" for load in loads)
+
+    def _tried(self) -> list[str]:
+        return list(dict.fromkeys([*self.found.race, *self.found.fifos]))
 
     def _rules(self) -> list[dict[str, Any]]:
         said = []
@@ -159,7 +177,7 @@ class Verdict:
 
     def _pareto(self) -> list[dict[str, Any]]:
         """Return the candidates that none beats in both the worst score and utilisation, best score first."""
-        names = list(dict.fromkeys([*self.found.race, *self.found.fifos]))
+        names = self._tried()
         places = {
             name: (elimination.worth(self.opinions[name]), self.found.findings.utilisation(name))
             for name in names

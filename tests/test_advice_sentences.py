@@ -1,0 +1,213 @@
+"""What the advice says in sentences: each of what was found, and none that is not so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from sojourn.report.advice import sentences
+
+
+def advice(**changed: Any) -> dict[str, Any]:
+    """An advice in which CoDel is best for certain, with something in it changed."""
+    codel, fifo = (
+        {"down": {"kind": kind} | more, "up": {"kind": kind} | more}
+        for kind, more in (("codel", {}), ("fifo", {"limit": "8pkt"}))
+    )
+    worst = {"worst": 3.6, "interval": [3.5, 3.7], "load": "both", "user": "web", "utilisation": 0.9}
+    lost = {"loss_mos": 0.4, "loss_within": 0.1, "replications": 4}
+    tried = [codel | worst | lost | {"loss_mos": 0.0}, fifo | worst | lost | {"worst": 3.2}]
+    same = {"same": True, "recommended": codel, "worst": 3.6, "with_advice": 3.6, "users": {"web": 3.6}}
+    return {
+        "line": {"down": "2Mbit", "up": "1Mbit", "rtt": "30ms"},
+        "recommended": codel,
+        "scores": worst,
+        "fifo_only": tried[1],
+        "tried": tried,
+        "alike": [],
+        "certain": True,
+        "decided_by": "worst",
+        "by_load": {"idle": same, "both": same},
+        "goals": [],
+        "unscored": [],
+    } | changed
+
+
+@pytest.mark.parametrize(
+    ("changed", "says", "says_not"),
+    [
+        (
+            {},
+            ["Choose CoDel, in both directions.", "for certain.", "0.40 less than with the advice (±0.10)"],
+            ["cannot be told"],
+        ),
+        (
+            {"certain": False, "decided_by": "delay", "alike": [advice()["fifo_only"]]},
+            ["cannot be told from FIFO of 8 packets", "among these the mean queueing delay decided."],
+            ["better than every other"],
+        ),
+        (
+            {"certain": False, "decided_by": "order", "alike": [advice()["fifo_only"]]},
+            ["among these simplicity decided, as neither the mean over loads nor"],
+            ["better than every other"],
+        ),
+        (
+            {"certain": False, "decided_by": "best", "alike": [advice()["fifo_only"]]},
+            ["cannot be told from FIFO of 8 packets: among these the best mean under the worst load decided"],
+            ["better than every other"],
+        ),
+        (
+            {"recommended": advice()["fifo_only"]},
+            ["Choose a FIFO of 8 packets.", "A FIFO is enough"],
+            ["With nothing but"],
+        ),
+        (
+            {
+                "recommended": advice()["fifo_only"],
+                "by_load": {
+                    "idle": {
+                        "same": False,
+                        "recommended": {"down": {"kind": "codel"}, "up": {"kind": "codel"}},
+                        "worst": 5.0,
+                        "with_advice": 3.04,
+                    }
+                },
+            },
+            ["Under the load that decides no discipline", "than this FIFO; under other loads one is"],
+            ["A FIFO is enough"],
+        ),
+        (
+            {"fifo_only": advice()["fifo_only"] | {"loss_mos": -0.05}},
+            ["0.05 more than with the advice, which is within chance (±0.10)"],
+            ["less"],
+        ),
+        ({"fifo_only": advice()["fifo_only"] | {"loss_within": None}}, ["in the one run"], ["±"]),
+        (
+            {
+                "scores": advice()["scores"] | {"worst": 1.2, "interval": None},
+                "tried": [one | {"worst": 1.2} for one in advice()["tried"]],
+            },
+            ["1.20 under the load “both”: bad. No queue that was tried", "line enough for that load."],
+            ["(1.20 to", "round trip"],
+        ),
+        # Where the idle line is as bad, no load is to blame: a round trip of seconds, say.
+        (
+            {
+                "scores": advice()["scores"] | {"worst": 1.2, "interval": None},
+                "tried": [one | {"worst": 1.2} for one in advice()["tried"]],
+                "by_load": {load: one | {"worst": 1.2} for load, one in advice()["by_load"].items()},
+            },
+            ["not even without a load: what limits it are its rates or its round trip."],
+            ["for that load"],
+        ),
+        ({"tried": advice()["tried"][:1]}, ["No other candidate was tried."], ["better than every"]),
+        (
+            {"goals": [{"goal": "g", "by_load": {}}]},
+            ["Your goals decided", "“g” has no numbers"],
+            ["scores a"],
+        ),
+        # A FIFO of one packet keeps any limit of delay; that users fare better with CoDel is said.
+        (
+            {
+                "goals": [{"goal": "g", "by_load": {load: {"verdict": "yes"} for load in ("idle", "both")}}],
+                "recommended": {way: {"kind": "fifo", "limit": "1pkt"} for way in ("down", "up")},
+                "scores": advice()["scores"] | {"worst": 1.8},
+                "tried": [advice()["tried"][0] | {"loss_mos": -1.8}],
+            },
+            [
+                "Choose a FIFO of 1 packet.",
+                "By the scores CoDel would be better: its worst-off user gets 3.60, 1.80 more than with the "
+                "advice (±0.10).",
+                "By your goals a FIFO is enough",
+                "By your goals no load asks",
+            ],
+            ["No queue that was tried", " A FIFO is enough"],
+        ),
+        (
+            {
+                "goals": [
+                    {
+                        "goal": "g",
+                        "by_load": {
+                            "idle": {"verdict": "yes"},
+                            "both": {"verdict": "no"},
+                            "many": {"verdict": "not certain"},
+                        },
+                        "kept_by": [],
+                    }
+                ]
+            },
+            ["“g” is missed under both and in doubt under many; no queue that was tried keeps it for"],
+            [],
+        ),
+        # Of goals that contradict each other a FIFO that misses them is not enough; who keeps which is said.
+        (
+            {
+                "recommended": advice()["fifo_only"],
+                "goals": [
+                    {
+                        "goal": goal,
+                        "by_load": {load: {"verdict": "no"} for load in ("idle", "both")},
+                        "kept_by": [{"down": queue, "up": queue} for queue in kept_by],
+                    }
+                    for goal, kept_by in (
+                        ("delay", [{"kind": "fifo", "limit": "1pkt"}]),
+                        ("rate", [{"kind": "pie"}, {"kind": "sfq"}]),
+                    )
+                ],
+            },
+            [
+                "By your goals no discipline that was tried is better for certain than this FIFO.",
+                "“delay” is missed under idle and both; a FIFO of 1 packet keeps it for certain.",
+                "“rate” is missed under idle and both; PIE and SFQ keep it for certain.",
+            ],
+            ["is enough"],
+        ),
+        # Better under the load that decides, and worse under another, so that it is not chosen.
+        (
+            {
+                "recommended": advice()["fifo_only"],
+                "tried": [advice()["tried"][0] | {"worst": 2.9, "load": "upload"}],
+                "by_load": {"both": advice()["by_load"]["both"] | {"same": False, "worst": 3.9}},
+            },
+            ["CoDel would be better: 3.90 in place of 3.60; but under the load “upload” it has 2.90."],
+            [],
+        ),
+        # Where nobody finished a goal has no number, which is not that it is kept.
+        (
+            {"goals": [{"goal": "g", "by_load": {"idle": {"verdict": "yes"}}}]},
+            ["“g” is kept for certain under idle and without numbers under both."],
+            ["under every load"],
+        ),
+        (
+            {"goals": [{"goal": "g", "by_load": {"idle": {"verdict": "no"}}, "kept_by": []}]},
+            ["“g” is missed under idle and without numbers under both; no queue"],
+            ["kept"],
+        ),
+        (
+            {"unscored": ["voice", "page"]},
+            ["Nothing here says how the caller and the reader of pages of today would fare: no run has"],
+            [],
+        ),
+        (
+            {
+                "recommended": advice()["fifo_only"],
+                "scores": advice()["scores"] | {"worst": 1.2},
+                "tried": [one | {"worst": 1.2} for one in advice()["tried"]],
+            },
+            ["No discipline that was tried is better for certain than this FIFO."],
+            ["is enough"],
+        ),
+        (
+            {"by_load": {"idle": advice()["by_load"]["idle"] | {"same": False, "worst": 5.0}}},
+            ["On the idle line alone, CoDel would be better: 5.00 in place of 3.60."],
+            ["No load asks"],
+        ),
+    ],
+)
+def test_sentences_do_not_lie(changed: dict[str, Any], says: list[str], says_not: list[str]) -> None:
+    told = " ".join(sentences.answer(advice(**changed)))
+    for words in says:
+        assert words in told
+    for words in says_not:
+        assert words not in told
