@@ -241,12 +241,12 @@ def test_a_study_of_a_capture_has_its_rate_buffers_and_window(monkeypatch: pytes
     [flow] = study["flows"]
     assert (flow["mss"], flow["initial-window"], flow["source"]["file"]) == ("1448B", 10, "w.parquet")
     assert csv.splitlines()[:2] == ["value,measured,how", "path.down.queue.limit,80000B,"]
-    assert written.notes == [
-        "no waiting could be seen on the link up: its buffer is one bandwidth-delay product"
-    ]
+    filled, not_seen = written.notes
+    assert filled.startswith("the link up: taken for filled at 4 Mbit/s, as its seconds are alike; no waits")
+    assert not_seen == "no waiting could be seen on the link up: its buffer is one bandwidth-delay product"
     waits["max_ms"] = 0.5
     apart = workload_study.study_of(work(table, 8e6), [], Path("y/w.parquet"), Path("x/own.toml"))
-    assert len(apart.notes) == 3 and str(Path("y/w.parquet").absolute()) in apart.files[Path("x/own.toml")]
+    assert len(apart.notes) == 4 and str(Path("y/w.parquet").absolute()) in apart.files[Path("x/own.toml")]
     unsure = Workload(table, 10**9, [], False, True, {})
     with pytest.raises(SojournError, match="hop limits do not tell"):
         workload_study.study_of(unsure, [], Path("w.parquet"), Path("own.toml"))

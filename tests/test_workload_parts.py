@@ -116,7 +116,10 @@ def test_a_capture_beside_servers_sweeps_the_uplink_and_names_what_it_does_not_k
     assert made["sweep"] == {"path.up.queue.limit": ["3000B", "12000B"]}, "a quarter is as small as one"
     assert made["flows"][0]["mss"] == "1448B" and "initial-window" not in made["flows"][0]
     assert written.notes[0].startswith("the link down: nothing was seen on it; the study has 0.02 Mbit/s")
-    assert written.notes[1] == "no round trip was seen: the path's is 50 ms, a choice"
+    assert written.notes[1].startswith(
+        "the link up: taken for filled at 0.02 Mbit/s, as its seconds are alike"
+    )
+    assert written.notes[2] == "no round trip was seen: the path's is 50 ms, a choice"
     assert [row[0] for row in rows][1] == "path.up.queue.limit"
     # A workload that lies elsewhere is named in full.
     elsewhere = study_of(of, [Path("c.pcap")], Path("/else/w.parquet"), Path("here/o.toml"))
@@ -146,6 +149,28 @@ def test_seconds_that_are_alike_fill_a_link_only_if_packets_waited(
     assert made["path"]["down"]["rate"] == ("2000000bit" if said else "1000000bit")
     slower = replace(of, busy={**of.busy, "up": np.full(100, 2500)})
     assert study(slower, monkeypatch, **waits)[0]["path"]["down"]["rate"] == "1000000bit"
+
+
+def test_without_waits_the_buffers_of_the_link_that_carried_more_are_compared(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # A caller who talks, captured beside the clients: nothing came down.
+    of = found(busy=busy(up=np.full(100, 1010)))
+    assert list(study(of, monkeypatch)[0]["sweep"]) == ["path.up.queue.limit"]
+    more = replace(of, busy=busy(down=np.full(100, 2020), up=np.full(100, 1010)))
+    assert list(study(more, monkeypatch)[0]["sweep"]) == ["path.down.queue.limit"]
+    assert list(study(more, monkeypatch, up={"max_ms": 1.0})[0]["sweep"]) == ["path.up.queue.limit"]
+
+
+def test_captures_that_last_no_time_give_no_study_and_short_ones_say_how_long_they_were(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    one = found(busy=busy(down=[7570], up=[330]), length_ns=5_000_000)
+    notes = study(one, monkeypatch)[2].notes
+    assert "at least 0.606 Mbit/s, as in the 0.1 s that hold the capture;" in notes[0]
+    assert "that were captured" in study(replace(one, length_ns=S // 10), monkeypatch)[2].notes[0]
+    with pytest.raises(SojournError, match="all frames of the captures have the same time"):
+        study_of(replace(one, length_ns=0), [], Path("w.parquet"), Path("o.toml"))
 
 
 def test_a_rate_is_that_of_the_densest_second_wherever_it_begins() -> None:

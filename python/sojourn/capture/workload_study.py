@@ -4,9 +4,11 @@ The rate of a direction is that of its densest second. A link that was filled sh
 are alike (five of them within 3 %). Of the link towards the capture that is what came; of the one away from
 it what was acknowledged, if most of what went there was, since more may have come to that link than it
 carried. One that was not filled carries at least what came, or perhaps less than came to it, and is given the
-rate of the other if that is higher. The study says so. The buffer is the longest wait that
-:func:`sojourn.capture.measure` infers, times the rate; where no delay can be inferred it is one
-bandwidth-delay product, which is said too. Compared are buffers of the link whose packets waited longer.
+rate of the other if that is higher. The study says so, and of a filled link of
+which no waits are known, since who sends at a constant rate looks the same. The buffer is the longest wait
+that :func:`sojourn.capture.measure` infers, times the rate; where no delay can be inferred it is one
+bandwidth-delay product, which is said too. Compared are buffers of the link whose packets waited longer or,
+where no waits are known, that carried more.
 """
 
 import csv
@@ -55,8 +57,13 @@ def study_of(found: Workload, captures: Sequence[Path], output: Path, study: Pat
     Raises
     ------
     SojournError
-        The captures do not tell the two sides of the link apart.
+        The captures do not tell the two sides of the link apart, or last no time.
     """
+    if not found.length_ns:
+        raise SojournError(
+            "all frames of the captures have the same time, which tells neither rates nor waits, so no study "
+            "can be made of them; expected captures that last, or leave out --study"
+        )
     if not found.sides_by_ttl:
         raise SojournError(
             "hop limits do not tell which packets crossed the link, nor do times of answers, so no study can "
@@ -72,11 +79,11 @@ def study_of(found: Workload, captures: Sequence[Path], output: Path, study: Pat
     if not rtt_s:
         rtt_s = _RTT_S
         written.notes.append(f"no round trip was seen: the path's is {1000 * rtt_s:g} ms, a choice")
-    swept = max((near, far), key=lambda link: waits.get(link, {}).get("max_ms", 0.0))
+    swept = max((near, far), key=lambda link: (waited_ms.get(link, 0.0), found.busy[link].sum()))
     buffers = {}
     for link, rate in rates.items():
         bdp = max(2 * 1500, round(rate * rtt_s / 8))
-        longest_ms = waits.get(link, {}).get("max_ms", 0.0)
+        longest_ms = waited_ms.get(link, 0.0)
         if longest_ms > 0.5:
             buffers[link] = max(2 * 1500, round(longest_ms / 1e3 * rate / 8))
         else:
@@ -145,9 +152,15 @@ def _rates(
         full_ms = _STOOD * 12_000e3 / rates[link]
         # Where nothing is known of waits, seconds that are alike have to do.
         if filled and waited_ms.get(link, full_ms) >= full_ms:
+            if link not in waited_ms:
+                notes.append(
+                    f"the link {link}: taken for filled at {rates[link] / 1e6:.3g} Mbit/s, as its seconds "
+                    "are alike; no waits are known, and who sends at a constant rate looks the same"
+                )
             continue
         came = f"{rates[link] / 1e6:.3g} Mbit/s"
-        densest = "the densest second" if seconds == 1 else f"the {seconds:g} s that were captured"
+        held = "were captured" if found.length_ns >= 1e9 / _BINS_PER_S else "hold the capture"
+        densest = "the densest second" if seconds == 1 else f"the {seconds:g} s that {held}"
         if not found.busy[link].any():
             said = "nothing was seen on it"
         elif link == near:
