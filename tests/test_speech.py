@@ -164,7 +164,7 @@ def test_wrong_shapes_and_names_are_said() -> None:
 
 def test_pesq_by_loss(heard: Speech) -> None:
     expected = {  # means over 20 samples of the same voices, by an independent implementation
-        "plc": {0.01: 4.04, 0.03: 3.58, 0.05: 3.21, 0.10: 2.59, 0.20: 2.01},
+        "plc": {0.01: 4.04, 0.05: 3.21, 0.20: 2.01},
         "repeat": {0.05: 2.99, 0.20: 1.83},
         "zero": {0.01: 3.94, 0.05: 2.84, 0.20: 1.47},
     }
@@ -179,8 +179,8 @@ def test_pesq_by_loss(heard: Speech) -> None:
             means[method].append(float(np.mean(got)))
             assert means[method][-1] == pytest.approx(mean, abs=0.25), (method, loss)
     assert all(m == sorted(m, reverse=True) for m in means.values())
-    assert [means["plc"][i] > z for i, z in zip((0, 2, 4), means["zero"], strict=True)] == [True] * 3
-    assert means["zero"][1] < means["repeat"][0] < means["plc"][2]
+    assert all(plc > zero for plc, zero in zip(means["plc"], means["zero"], strict=True))
+    assert means["zero"][1] < means["repeat"][0] < means["plc"][1]
 
 
 # Recordings
