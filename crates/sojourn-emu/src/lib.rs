@@ -1,37 +1,27 @@
 //! The same bottleneck between real programs: the queues of the simulator under the wall clock.
 //!
-//! [`forward`] is the loop, over any two descriptors and any [`clock`]; [`bed`] is what it runs in on Linux: two
-//! network namespaces with a TUN interface each, and the command and the server in them.
+//! ```text
+//! setup ─▶ session ┬▶ ends:    two network namespaces with a TUN interface each, the server and the command in them
+//!                  ├▶ forward: the loop, over any two descriptors and any clock, on a thread of its own
+//!                  │     │ event: each fate of a packet, each write
+//!                  ├▶ record:  summaries, packet log, capture, live view and replay, on another thread
+//!                  └▶ result:  what the run came to, and whether the emulator did what it was told
+//! ```
 
 #![allow(clippy::disallowed_methods, reason = "this crate is what reads the clock for the others")]
 
-pub mod bed;
-pub mod clock;
-pub mod command;
-pub mod device;
-pub mod drive;
-pub mod due;
+pub mod ends;
 pub mod event;
 pub mod forward;
-pub mod frame;
-pub mod gso;
-pub mod init;
-pub mod interrupt;
-pub mod kept;
 pub mod lateness;
-pub mod ledger;
 pub mod linux;
-pub mod pace;
-pub mod probe;
-pub mod recorder;
-pub mod replay;
-pub mod report;
-pub mod rows;
+pub mod record;
+pub mod result;
 pub mod session;
 pub mod setup;
-pub mod slab;
-pub mod verdict;
-pub mod way;
 
 #[cfg(test)]
 mod tests;
+
+/// Why a run came to nothing: a sentence.
+pub type Trouble = String;

@@ -1,19 +1,20 @@
 //! One run from beginning to end: the bed, the command, the thread that forwards, and the thread that records.
 
-use crate::bed::{Bed, Rights, Trouble};
-use crate::command::{Child, blocked_signals, pending};
-use crate::drive::Driver;
+use crate::Trouble;
+use crate::ends::bed::{Bed, Rights};
+use crate::ends::command::{Child, blocked_signals, pending};
+use crate::ends::probe::{PROBE, round_trips};
 use crate::event::{EventSink, Snapshot};
-use crate::forward::{Forwarder, Hosts};
-use crate::kept::{Kept, Refused};
-use crate::ledger::{Ledger, Outputs};
+use crate::forward::drive::Driver;
+use crate::forward::forwarder::{Forwarder, Hosts};
+use crate::forward::way::Way;
 use crate::linux::namespace;
 use crate::linux::processor::{self, Ticks};
-use crate::probe::{PROBE, round_trips};
-use crate::recorder::Recorder;
-use crate::report::{BaseRtt, Facts, Report};
+use crate::record::kept::{Kept, Refused};
+use crate::record::ledger::{Ledger, Outputs};
+use crate::record::recorder::Recorder;
+use crate::result::report::{BaseRtt, Facts, Report};
 use crate::setup::{Descriptors, Setup};
-use crate::way::Way;
 use nix::sys::signalfd::SignalFd;
 use rtrb::Consumer;
 use sojourn_net::{Span, Time};
@@ -238,9 +239,9 @@ mod tests {
 
     #[test]
     fn an_idle_round_trip_is_less_the_time_on_the_links_if_that_is_known() {
-        use crate::bed::End;
+        use crate::ends::bed::End;
+        use crate::ends::probe::open_prober;
         use crate::linux::netlink::Routing;
-        use crate::probe::open_prober;
         use crate::setup::Addresses;
         // This host answers instead of a server; without the right to a network, there is nothing to look at.
         let (Ok(_), Ok(prober)) = (namespace::new_network(), open_prober()) else { return };

@@ -1,6 +1,5 @@
 //! What the emulator is told: the scenario whose path it is, and what runs at the ends of it.
 
-use crate::init::User;
 use crate::linux::netlink::RouteMetrics;
 use serde::{Deserialize, Deserializer};
 use sojourn_net::Rate;
@@ -54,6 +53,18 @@ pub struct Setup {
     pub measured_s: Option<(f64, f64)>,
     /// Descriptors of this process.
     pub descriptors: Descriptors,
+}
+
+/// Who the command runs as.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct User {
+    /// User.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
+    /// Further groups.
+    pub groups: Vec<u32>,
 }
 
 /// The least MTU of IPv6 (RFC 8200 §5).

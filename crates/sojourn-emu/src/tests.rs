@@ -45,12 +45,18 @@ pub(crate) fn one_hop(link: &str) -> String {
 }
 
 /// A loop between two devices.
-pub(crate) fn forwarder(devices: [crate::device::Device; 2]) -> crate::forward::Forwarder {
+pub(crate) fn forwarder(devices: [crate::forward::device::Device; 2]) -> crate::forward::forwarder::Forwarder {
     use crate::event::EventSink;
     use sojourn_sim::Direction;
     let document = setup(&one_hop(LINK), "").document;
-    let ways = Direction::BOTH.map(|way| crate::way::Way::new(&document, 1, 0, way, &[]));
-    let hosts = crate::forward::Hosts { mtu: 1500, access: sojourn_net::Rate(1_000_000_000) };
+    let ways = Direction::BOTH.map(|way| crate::forward::way::Way::new(&document, 1, 0, way, &[]));
+    let hosts = crate::forward::forwarder::Hosts { mtu: 1500, access: sojourn_net::Rate(1_000_000_000) };
     let [client, server] = devices;
-    crate::forward::Forwarder::new(client, server, ways, hosts, EventSink::new(rtrb::RingBuffer::new(1).0, None))
+    crate::forward::forwarder::Forwarder::new(
+        client,
+        server,
+        ways,
+        hosts,
+        EventSink::new(rtrb::RingBuffer::new(1).0, None),
+    )
 }

@@ -26,8 +26,8 @@ pub(crate) fn emulate(py: Python<'_>, setup: &str) -> PyResult<String> {
 pub(crate) fn end_on_interrupt(whom: Option<i32>) -> PyResult<()> {
     #[cfg(target_os = "linux")]
     match whom {
-        Some(whom) => sojourn_emu::interrupt::end_on_interrupt(whom),
-        None => sojourn_emu::interrupt::listen()?,
+        Some(whom) => sojourn_emu::ends::interrupt::end_on_interrupt(whom),
+        None => sojourn_emu::ends::interrupt::listen()?,
     }
     #[cfg(not(target_os = "linux"))]
     let _ = whom;

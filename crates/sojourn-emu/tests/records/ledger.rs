@@ -1,9 +1,9 @@
 //! The records of a run, from events written by hand.
 
 use sojourn_emu::event::{Event, SNAPSHOT};
-use sojourn_emu::frame::Headers;
-use sojourn_emu::ledger::{Ledger, Outputs};
-use sojourn_emu::rows::ROW;
+use sojourn_emu::forward::frame::Headers;
+use sojourn_emu::record::ledger::{Ledger, Outputs};
+use sojourn_emu::record::rows::ROW;
 use sojourn_net::log::Kind;
 use sojourn_net::probe::DropCause;
 use sojourn_net::{Ecn, Span, Time};

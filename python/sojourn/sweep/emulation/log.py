@@ -25,7 +25,7 @@ _ROW = np.dtype(
         ("nothing", "u1"),
     ]
 )
-"""As ``crates/sojourn-emu/src/rows.rs`` writes them."""
+"""As ``crates/sojourn-emu/src/record/rows.rs`` writes them."""
 
 
 def write(rows: BinaryIO, file: BinaryIO, links: tuple[str, ...], carries: Sequence[str | None] = ()) -> int:

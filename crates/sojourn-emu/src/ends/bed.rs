@@ -3,13 +3,14 @@
 //! All of it hangs on descriptors of this process. When it ends, however that comes about, the kernel takes namespaces,
 //! interfaces, addresses and routes away.
 
-use crate::device::{Device, Stamps};
+use crate::Trouble;
+use crate::ends::probe::open_prober;
+use crate::forward::device::{Device, Stamps};
 use crate::linux::bpf::KernelStamps;
 use crate::linux::namespace;
 use crate::linux::netlink::{RouteMetrics, Routing};
 use crate::linux::processor;
 use crate::linux::tun::{open_tun, set_offload, set_receive_offload};
-use crate::probe::open_prober;
 use crate::setup::{Addresses, Setup};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -51,9 +52,6 @@ pub struct Bed {
     /// What was allowed.
     pub rights: Rights,
 }
-
-/// Why there is no bed: a sentence.
-pub type Trouble = String;
 
 fn because<T, E: std::fmt::Display>(result: Result<T, E>, what: &str) -> Result<T, Trouble> {
     result.map_err(|error| format!("{what}: {error}"))

@@ -1,6 +1,6 @@
 //! What packets are read from and written to: a descriptor that gives one packet at a time, and when each was sent.
 
-use crate::gso::VNET_HEADER;
+use crate::forward::gso::VNET_HEADER;
 use nix::errno::Errno;
 use sojourn_net::Time;
 use std::io;

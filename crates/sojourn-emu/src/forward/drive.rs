@@ -1,8 +1,8 @@
 //! The thread that forwards.
 
-use crate::bed::Trouble;
-use crate::clock::{Clock as _, Monotonic, Patience};
-use crate::forward::Forwarder;
+use crate::Trouble;
+use crate::forward::clock::{Clock as _, Monotonic, Patience};
+use crate::forward::forwarder::Forwarder;
 use crate::linux::processor;
 use sojourn_net::{Span, Time};
 use std::io::{self, Write};
@@ -97,7 +97,7 @@ impl Driver {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::Device;
+    use crate::forward::device::Device;
     use crate::tests::{forwarder, ipv4};
     use std::io::Read;
     use std::os::unix::net::UnixDatagram;
@@ -136,15 +136,15 @@ mod tests {
     #[test]
     fn a_packet_crosses_while_the_loop_runs_and_what_it_did_is_told_at_its_end() {
         let ((client, client_host), (server, server_host)) = (ends(), ends());
-        let (epoch, before) = (AtomicU64::new(0), crate::clock::monotonic_ns());
+        let (epoch, before) = (AtomicU64::new(0), crate::forward::clock::monotonic_ns());
         let driver = Driver::start(forwarder([client, server]), false, &epoch).unwrap();
         let told = epoch.load(Ordering::Relaxed);
-        assert!(before <= told && told <= crate::clock::monotonic_ns(), "time zero is when it was started");
+        assert!(before <= told && told <= crate::forward::clock::monotonic_ns(), "time zero is when it was started");
         // From the server: down, to the client.
         server_host.send(&ipv4(17, 0, &[7; 980])).unwrap();
         let mut got = [0; 2000];
         assert_eq!(client_host.recv(&mut got).unwrap(), 1000);
-        let asked = crate::clock::monotonic_ns();
+        let asked = crate::forward::clock::monotonic_ns();
         let driven = driver.stop().unwrap();
         assert!(driven.end.0 >= asked - told && driven.end.0 >= 7_000_000, "2 ms on the link, 5 ms on the way");
         assert!(!driven.fifo && driven.error.is_none() && (0.0..150.0).contains(&driven.thread_pct));

@@ -1,7 +1,7 @@
 //! The command, in a process namespace of its own: started, told to end, and waited for.
 
-use crate::bed::Bed;
-use crate::init::{self, Ended, Programs};
+use crate::ends::bed::Bed;
+use crate::ends::init::{self, Ended, Programs};
 use crate::setup::{Addresses, Setup};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, sigprocmask};

@@ -9,9 +9,9 @@
 //! which nothing can arrive any more. So no decision depends on when the loop woke. A packet whose stamp is before that
 //! all the same (its sender was interrupted between stamping and queueing it) arrives as early as it still can.
 
-use crate::due::Due;
 use crate::event::{Event, EventSink, LinkProbe};
-use crate::frame::Frame;
+use crate::forward::due::Due;
+use crate::forward::frame::Frame;
 use crate::setup::Pair;
 use rand_pcg::Pcg64Mcg;
 use sojourn_net::link::{Departure, Link, drop_on_path, is_lost};

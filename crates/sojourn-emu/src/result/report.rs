@@ -1,15 +1,15 @@
 //! What a run came to, in the shape that `sojourn emulate --json` prints.
 
-use crate::drive::Driven;
-use crate::forward::{Counts, SideReport};
-use crate::init::Ended;
+use crate::ends::init::Ended;
+use crate::forward::drive::Driven;
+use crate::forward::forwarder::{Counts, SideReport};
 use crate::lateness::{Lateness, LatenessSummary};
-use crate::ledger::{PairCounts, Recorded, RecordedLink};
 use crate::linux::processor::Shares;
-use crate::pace::Paced;
-use crate::replay::Agreement;
+use crate::record::ledger::{PairCounts, Recorded, RecordedLink};
+use crate::record::pace::Paced;
+use crate::record::replay::Agreement;
+use crate::result::verdict::Verdict;
 use crate::setup::Setup;
-use crate::verdict::Verdict;
 use serde::Serialize;
 use sojourn_net::Span;
 use sojourn_sim::Direction;
@@ -238,8 +238,8 @@ fn median(numbers: &[f64]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::Device;
-    use crate::ledger::{Ledger, Outputs};
+    use crate::forward::device::Device;
+    use crate::record::ledger::{Ledger, Outputs};
     use crate::tests::{TWO_HOPS, forwarder, setup};
     use serde_json::{Value, json};
     use sojourn_net::Time;

@@ -3,11 +3,11 @@
 //! Runs on a thread of its own, which nothing waits for.
 
 use crate::event::{Event, SNAPSHOT, Snapshot};
-use crate::frame::Headers;
+use crate::forward::frame::Headers;
 use crate::lateness::Lateness;
-use crate::pace::{Pace, Paced};
-use crate::replay::{Agreement, Fate, Replay};
-use crate::rows;
+use crate::record::pace::{Pace, Paced};
+use crate::record::replay::{Agreement, Fate, Replay};
+use crate::record::rows;
 use rtrb::Consumer;
 use serde::Serialize;
 use sojourn_net::probe::{DropCause, Probe as _};
@@ -331,7 +331,7 @@ impl Ledger {
         let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, kind[0], kind[1]];
         frame.extend(&head[..SNAPSHOT.min(packet.size as usize)]);
         if packet.marked {
-            crate::frame::mark(&mut frame[14..]);
+            crate::forward::frame::mark(&mut frame[14..]);
         }
         out.frame(u32::from(link), *wall + at.0, (&frame, packet.size + 14), &comment)
     }

@@ -1,8 +1,8 @@
 //! The thread that records.
 
-use crate::bed::Trouble;
+use crate::Trouble;
 use crate::event::Event;
-use crate::ledger::{Ledger, Recorded};
+use crate::record::ledger::{Ledger, Recorded};
 use rtrb::Consumer;
 use sojourn_net::Time;
 use std::fs::File;
@@ -74,7 +74,7 @@ impl Recorder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::Outputs;
+    use crate::record::ledger::Outputs;
     use std::io::{BufRead, BufReader};
 
     #[test]

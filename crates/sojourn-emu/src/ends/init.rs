@@ -3,6 +3,7 @@
 //! When it ends, however that comes about, the kernel ends all that was started below it.
 
 use crate::linux::namespace;
+use crate::setup::User;
 use nix::errno::Errno;
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
@@ -21,18 +22,6 @@ use std::time::{Duration, Instant};
 const STARTING: Duration = Duration::from_secs(3);
 /// How long a server may take to end by itself once the command has.
 const ENDING: Duration = Duration::from_millis(500);
-
-/// Who the command runs as.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub struct User {
-    /// User.
-    pub uid: u32,
-    /// Group.
-    pub gid: u32,
-    /// Further groups.
-    pub groups: Vec<u32>,
-}
 
 /// What is started.
 pub struct Programs<'p> {
