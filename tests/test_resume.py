@@ -22,7 +22,7 @@ def long(faked: Command) -> Command:
 
 def begun(long: Command, out: str, *words: object) -> subprocess.Popen[str]:
     """Start the study and return when some points are done, and one is under way that does not end."""
-    long.env["FAKE_HELD"] = "a=9"
+    long.env["FAKE_HELD"] = "a=1"
     process = long.start("run", "long.toml", "--out", out, "--jobs", "2", *words)
     del long.env["FAKE_HELD"]
     deadline = time.monotonic() + HANGS_S
