@@ -34,7 +34,7 @@ def run(**more: Any) -> dict[str, Any]:
 
 
 def test_a_cell_has_means_over_replications_and_the_series_of_the_first() -> None:
-    other = run(flows={"retransmits": 12}, groups={})
+    other = run(flows={"retransmits": 12}, groups={"d": {"direction": "none"}})
     cell = Cell({"path.down.queue.limit": "8pkt"}, [("h", run()), ("i", other)])
     assert (cell.throughput_mbps("down"), cell.throughput_mbps("up")) == (3.0, 0.5)
     assert cell.again_per_s() == 3.0 and cell.number("links.down.loss", None) == 0.03  # type: ignore[arg-type]
@@ -49,7 +49,8 @@ def test_a_cell_has_means_over_replications_and_the_series_of_the_first() -> Non
     assert cell.where == "Downlink buffer 8pkt" and Cell({}, []).where == "the one point"
     hops = run(links={"access": link([1], [1])})
     assert Cell({}, [("h", hops)]).round_trip_ms() is None
-    assert Cell({}, [("h", run(groups={}))]).throughput_mbps("down") is None
+    nobody = Cell({}, [("h", run(groups={}, flows={"retransmits": 0}))])
+    assert nobody.throughput_mbps("down") is None and nobody.again_per_s() is None
 
 
 def test_the_nearest_cell_has_most_numbers_in_common_and_then_the_least_ratios() -> None:

@@ -46,7 +46,7 @@ class Cell:
         return _mean(_goodput(result, link) for _, result in self.runs)
 
     def again_per_s(self) -> float | None:
-        """Return the segments sent again a second, of all connections."""
+        """Return the segments sent again a second, of all groups of flows."""
         return _mean(_again(result) for _, result in self.runs)
 
     def carried_mbps(self, link: str) -> Series | None:
@@ -121,7 +121,8 @@ def _goodput(result: Mapping[str, Any], link: str) -> float | None:
 def _again(result: Mapping[str, Any]) -> float | None:
     kept = (look_up(result, "links.down.series") or {}).get("utilisation") or ()
     seconds = len(kept) * (look_up(result, "links.down.series.bin_s") or 0)
-    again = look_up(result, "flows.retransmits")
+    # The count is of groups of flows: without any it is 0 of nothing.
+    again = look_up(result, "flows.retransmits") if result.get("groups") else None
     return again / seconds if seconds and again is not None else None
 
 
