@@ -76,12 +76,16 @@ def test_a_queue_that_never_empties_is_said_to_be_a_lower_bound(sojourn: Command
 
 
 def test_what_one_flow_met_often_is_no_empty_queue_if_another_met_less(sojourn: Command) -> None:
-    """Nobody met less than 221 ms on the way to the remote host: 77 to 105 are told of 300 and more."""
+    """Nobody met less than 221.35 ms on the way to the remote host: what exceeds it can be told.
+
+    Packets waited 331.6 ms there, and 321.0, on average.
+    """
     plain = gzip.decompress(capture("both2_at_B").read_bytes())
     (sojourn.cwd / "middle.pcap").write_bytes(plain[:24] + b"".join(records(plain)[:1500]))
-    for part in (("--from", "1"), ("--from", "0.5", "--to", "1.5")):
+    for part, most in ((("--from", "1"), 110.2), (("--from", "0.5", "--to", "1.5"), 99.7)):
         [host] = sojourn.json("measure", "middle.pcap", *part)
-        assert 50 < host["to_remote"]["mean_ms"] < 110
+        # Within the 2 ms of every mean.
+        assert 50 < host["to_remote"]["mean_ms"] < most + 2
         assert host["to_remote"]["certainty"] == "lower bound"
 
 

@@ -3,12 +3,14 @@
 //! The time from a segment to the acknowledgement that its arrival caused is a round trip of both queues, and of
 //! nothing else. The segment is found by sequence numbers (RFC 9293, RFC 2018): without a hole, the last that is
 //! covered; in a hole, the one that the first SACK block adds; when the hole is filled, the retransmission whose stamp
-//! is echoed (RFC 7323 §4.3). What stays ambiguous (Karn) gives nothing.
+//! is echoed (RFC 7323 §4.3). What stays ambiguous (Karn) gives no delay: the next segment that is
+//! told of stands for it.
 //!
 //! An acknowledgement of one segment may have been delayed by its receiver: such are marked.
 
 use crate::decode::tcp::Segment;
 use crate::delay::estimate::tcp_report::before;
+use crate::delay::log::entry::MOST_COVERED;
 use std::collections::VecDeque;
 
 /// Segments that are remembered; what is further in flight is not timed.
@@ -23,6 +25,8 @@ pub struct Departed {
     end: u32,
     stamp: u32,
     told: bool,
+    /// It arrived, and nothing tells which copy of it, or when.
+    ambiguous: bool,
     /// Frame number.
     pub frame: u64,
     /// Capture time, ns.
@@ -38,8 +42,11 @@ pub struct Arrival {
     pub departed: Departed,
     /// It may have waited for a second segment that never came.
     pub lone: bool,
-    /// Segments that nothing else tells of: this one, and those before it that were acknowledged with it.
-    pub covered: u32,
+    /// Others arrived with it, which are acknowledged together.
+    pub together: bool,
+    /// Segments that nothing else tells of: this one, and those since the last that are known to have arrived. Without
+    /// them times of loss would count for less: acknowledgements are lost then, and segments sent twice.
+    pub stands_for: u32,
 }
 
 /// Segments of one near sender that are in flight.
@@ -51,6 +58,8 @@ pub struct InFlight {
     highest: Option<u32>,
     last_ack: Option<u32>,
     hole: bool,
+    /// Segments that arrived, and of which nothing tells when, since the last of which something does.
+    untold: u32,
 }
 
 impl InFlight {
@@ -64,11 +73,11 @@ impl InFlight {
     #[inline]
     pub fn sent(&mut self, segment: &Segment, stamp: u32, (frame, time): (u64, i64), length: u16) {
         let (seq, end) = (segment.seq, segment.end());
-        let departed = Departed { seq, end, stamp, told: false, frame, time, length };
+        let departed = Departed { seq, end, stamp, told: false, ambiguous: false, frame, time, length };
         if self.highest.is_some_and(|highest| before(seq, highest)) {
             // Of a segment that was sent twice, which copy arrived is not known: the first tells nothing any more.
             let at = self.fresh.partition_point(|other| before(other.seq, seq));
-            self.fresh.range_mut(at..).take_while(|other| before(other.seq, end)).for_each(|other| other.told = true);
+            self.fresh.range_mut(at..).take_while(|other| before(other.seq, end)).for_each(Departed::repeated);
             if self.again.len() == MOST_AGAIN {
                 self.again.pop_front();
             }
@@ -97,15 +106,12 @@ impl InFlight {
         let resent = |departed: &Departed| !before(departed.seq, last) && before(departed.seq, ack.ack);
         let filled = ack.ack != last && (self.hole || self.again.iter().any(resent));
         let told = if filled {
-            let again = self.again.iter().rev().find(|&departed| resent(departed) && departed.stamp == echo).copied();
-            again.map(|departed| Arrival { departed, lone: false, covered: 1 })
-        } else if let Some(block) = block {
-            self.selected(block).map(|departed| Arrival { departed, lone: false, covered: 1 })
+            self.again.iter().rev().find(|&departed| resent(departed) && departed.stamp == echo).copied()
         } else {
-            None
+            block.and_then(|block| self.selected(block))
         };
         self.hole = block.is_some();
-        let (mut covered, mut untold, mut found) = (0, 0, None);
+        let (mut covered, mut together, mut found) = (0, 0, None);
         // An acknowledgement that echoes an older stamp than all that it covers was caused by another segment: one that
         // left before the capture began, and that the one here was sent again for.
         let older = self.fresh.front().is_some_and(|first| before(echo, first.stamp));
@@ -113,31 +119,44 @@ impl InFlight {
             && !before(ack.ack, front.end)
         {
             covered += 1;
-            untold += u32::from(!front.told);
+            together += u32::from(!front.told);
+            self.untold += u32::from(!front.told || front.ambiguous);
             found = self.fresh.pop_front();
         }
         if covered > 0 {
             self.again.retain(|departed| before(ack.ack, departed.end));
         }
-        if filled || self.hole {
-            return told;
-        }
-        if older {
-            return None;
-        }
-        let found = found.filter(|departed| departed.end == ack.ack && !departed.told)?;
-        Some(Arrival { departed: found, lone: covered == 1, covered: untold })
+        let alone = !filled && !self.hole;
+        let last = found.filter(|departed| departed.end == ack.ack && !departed.told && !older);
+        let departed = if alone { last } else { told }?;
+        let stands_for = self.untold.clamp(1, MOST_COVERED);
+        self.untold = self.untold.saturating_sub(stands_for);
+        Some(Arrival { departed, lone: alone && covered == 1, together: alone && together > 1, stands_for })
     }
 
-    /// The segment that the first SACK block adds to what is known to have arrived.
+    /// The last segment that the first SACK block adds to what is known to have arrived. Those before it whose own
+    /// acknowledgements were lost are added by it, too.
     fn selected(&mut self, (left, right): (u32, u32)) -> Option<Departed> {
         let at = self.fresh.partition_point(|departed| before(departed.end, right));
         let departed = *self.fresh.get(at)?;
-        let new = departed.end == right && !before(departed.seq, left) && !departed.told;
-        if let Some(departed) = self.fresh.get_mut(at) {
-            departed.told = true;
+        if departed.end != right || before(departed.seq, left) || departed.told {
+            self.fresh[at].repeated();
+            return None;
         }
-        new.then_some(departed)
+        for other in self.fresh.range_mut(..=at).rev().take_while(|other| !before(other.seq, left)) {
+            if other.told && !other.ambiguous {
+                break;
+            }
+            self.untold += u32::from(!std::mem::replace(&mut other.told, true));
+        }
+        Some(departed)
+    }
+}
+
+impl Departed {
+    /// It was sent again, or a part of it: its arrival tells nothing any more, if none has been told.
+    fn repeated(&mut self) {
+        self.ambiguous |= !std::mem::replace(&mut self.told, true);
     }
 }
 
@@ -177,9 +196,40 @@ mod tests {
         let beyond = segment(0, 0, 0).with(None, Some((100, 200)));
         let acks = [(beyond, 0), (segment(0, 100, 0), 0), (segment(0, 500, 0), 2)];
         let told = acks.map(|(ack, echo)| flight.acknowledged(&ack, echo));
-        let covered = told.map(|arrival| arrival.map(|arrival| (arrival.departed.frame, arrival.covered)));
-        // The second was acknowledged selectively. What filled the hole is not known; then three came together.
-        assert_eq!(covered, [Some((1, 1)), None, Some((4, 3))]);
+        let stands_for = told.map(|arrival| arrival.map(|arrival| (arrival.departed.frame, arrival.stands_for)));
+        // The second was acknowledged selectively. What filled the hole is not known; then three came together, which
+        // stand for the first, too.
+        assert_eq!(stands_for, [Some((1, 1)), None, Some((4, 4))]);
+    }
+
+    #[test]
+    fn where_acknowledgements_are_lost_the_next_stands_for_what_they_would_have_told_of() {
+        let mut flight = five();
+        let stands_for = |arrival: Option<Arrival>| {
+            arrival.map(|arrival| (arrival.departed.frame, arrival.stands_for, arrival.together))
+        };
+        // The first segment was lost. Those of the second and the third, and then that of the fourth.
+        let beyond = |right| segment(0, 0, 0).with(None, Some((100, right)));
+        assert_eq!(stands_for(flight.acknowledged(&beyond(300), 9)), Some((2, 2, false)));
+        assert_eq!(stands_for(flight.acknowledged(&beyond(200), 9)), None, "that is known");
+        // The first and the fourth are sent again, and arrive, the fourth when it had arrived before.
+        flight.sent(&segment(0, 0, 100), 7, (50, 0), 166);
+        flight.sent(&segment(300, 0, 100), 8, (51, 0), 166);
+        assert_eq!(stands_for(flight.acknowledged(&beyond(400), 9)), None, "of two copies");
+        assert_eq!(stands_for(flight.acknowledged(&segment(0, 400, 0), 7)), Some((50, 2, false)));
+        assert_eq!(stands_for(flight.acknowledged(&segment(0, 500, 0), 4)), Some((4, 1, false)));
+        // Nothing was lost: those that are acknowledged together are two.
+        assert_eq!(stands_for(five().acknowledged(&segment(0, 200, 0), 0)), Some((1, 2, true)));
+    }
+
+    #[test]
+    fn an_arrival_stands_for_so_many_and_leaves_the_rest_to_the_next() {
+        let mut flight = InFlight::default();
+        for n in 0..30u32 {
+            flight.sent(&segment(100 * n, 0, 100), n, (u64::from(n), 0), 166);
+        }
+        let stands_for = [2000, 2900, 3000].map(|ack| flight.acknowledged(&segment(0, ack, 0), ack / 100 - 1));
+        assert_eq!(stands_for.map(|arrival| arrival.map(|arrival| arrival.stands_for)), [Some(15), Some(14), Some(1)]);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::delay::flow::tcp_connection::{
 };
 use crate::delay::flow::track_pair::TrackPair;
 use crate::delay::host::Near;
-use crate::delay::log::entry::{DATA, ECHOED, Entry, IDLE, LONE, MOST_COVERED, TOWARD};
+use crate::delay::log::entry::{DATA, ECHOED, Entry, IDLE, LONE, MOST_COVERED, TOGETHER, TOWARD};
 use crate::delay::meter_state::{MeterState, NONE};
 use crate::delay::options::Choice;
 use crate::delay::protocol::Protocol;
@@ -287,7 +287,8 @@ impl TcpFlow {
             // A packet with data may have waited for that data.
             Some(arrival) => {
                 let (sent, lone) = (arrival.departed, arrival.lone || segment.payload > 0);
-                (sent.frame, sent.time, sent.length, if lone { DATA | LONE } else { DATA }, arrival.covered)
+                let flags = if lone { LONE } else { 0 } | if arrival.together { TOGETHER } else { 0 };
+                (sent.frame, sent.time, sent.length, DATA | flags, arrival.stands_for)
             }
             None => match echoed {
                 Some((echo, true)) if echo.pure > 0 && segment.payload > 0 => {

@@ -11,7 +11,7 @@ use crate::delay::estimate::tcp_observer;
 use crate::delay::finalize::first_look::least_delays::LONG;
 use crate::delay::finalize::transmission::dispersion::{LEAST, Times, tolerance};
 use crate::delay::host::transmission::Transmission;
-use crate::delay::log::entry::{ECHOED, Entry};
+use crate::delay::log::entry::{ECHOED, Entry, TOGETHER};
 use crate::delay::track::Track;
 use crate::delay::track::clock_model::ClockModel;
 use sojourn_net::with_defaults;
@@ -20,15 +20,15 @@ use std::cmp::Reverse;
 /// Length of the frames of a handshake, bytes.
 const SHORT: u16 = 66;
 /// Packets that one acknowledgement tells of at most, as receivers send them.
-const TOGETHER: u32 = 2;
+const MOST_TOGETHER: u32 = 2;
 
-/// The least of what long packets of one connection take longer, ns, with the length of that packet, and how many the
-/// acknowledgement that told of it stands for.
+/// The least of what long packets of one connection take longer, ns, with the length of that packet, and whether it was
+/// acknowledged together with the one before it.
 #[derive(Debug, Clone, Copy)]
 struct Longer {
     by: f64,
     length: u16,
-    packets: u32,
+    together: bool,
 }
 
 with_defaults! {
@@ -63,7 +63,7 @@ impl ToHost {
         // leaves some open: the least of thousands would be too low by half of it, unless each is the most it may be.
         let by = round_trip as f64 - track.round_trip_base - track.unassigned - (excess - tick).max(0.0);
         if least.is_none_or(|least| by < least.by) {
-            *least = Some(Longer { by, length: entry.length(), packets: entry.packets() });
+            *least = Some(Longer { by, length: entry.length(), together: entry.is(TOGETHER) });
         }
         let quick = round_trip - track.path.longer;
         if self.quickest.is_none_or(|(least, _)| quick < least) {
@@ -82,7 +82,7 @@ impl ToHost {
             quickest as f64 - shortest < expected - tolerance(expected)
         };
         let nothing = connections.iter().filter(|longer| libm::fabs(longer.by) <= LEAST).count();
-        let found = (1..=TOGETHER).filter_map(|apart| {
+        let found = (1..=MOST_TOGETHER).filter_map(|apart| {
             let agreeing: Vec<_> = connections.iter().filter_map(|of| of.agrees(spacing / f64::from(apart))).collect();
             let best = agreeing.iter().min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, found)| *found)?;
             Some((agreeing.len(), Reverse(apart), best))
@@ -104,7 +104,7 @@ impl Longer {
             let found = Transmission { short: SHORT, ns_per_byte: by / together / bytes };
             (by > LEAST && off <= tolerance(together * expected)).then_some((off / together, found))
         };
-        (1..=TOGETHER.min(self.packets)).filter_map(of).min_by(|a, b| a.0.total_cmp(&b.0))
+        (1..=if self.together { MOST_TOGETHER } else { 1 }).filter_map(of).min_by(|a, b| a.0.total_cmp(&b.0))
     }
 }
 
@@ -158,7 +158,7 @@ mod tests {
 
     /// What is told by connections whose least (ms) are known, each told of by acknowledgements of so many packets.
     fn told(connections: &[(f64, u32)], spacing: i64, quickest: f64) -> f64 {
-        let longer = |&(by, packets): &(f64, u32)| Longer { by: by * 1e6, length: 1514, packets };
+        let longer = |&(by, packets): &(f64, u32)| Longer { by: by * 1e6, length: 1514, together: packets > 1 };
         let mut to =
             ToHost { connections: connections.iter().map(longer).collect(), shortest: 40e6, ..ToHost::default() };
         to.quickest = Some((40_000_000 + (quickest * 1e6) as i64, 1514));
