@@ -259,6 +259,9 @@ def _all_kept(about: About) -> bool:
 
 def _instead(goal: About) -> str:
     """Say which queue keeps a goal that the advice misses: goals may contradict each other."""
+    if "kept_by" not in goal:
+        # An answer of an earlier version.
+        return ""
     names = list(dict.fromkeys(named(queues) for queues in goal["kept_by"]))
     if not names:
         return "; no queue that was tried keeps it for certain"
