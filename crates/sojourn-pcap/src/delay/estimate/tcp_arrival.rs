@@ -3,8 +3,8 @@
 //! The time from a segment to the acknowledgement that its arrival caused is a round trip of both queues, and of
 //! nothing else. The segment is found by sequence numbers (RFC 9293, RFC 2018): without a hole, the last that is
 //! covered; in a hole, the one that the first SACK block adds; when the hole is filled, the retransmission whose stamp
-//! is echoed (RFC 7323 §4.3). What stays ambiguous (Karn) gives no delay: the next segment that is
-//! told of stands for it.
+//! is echoed (RFC 7323 §4.3). What stays ambiguous (Karn) gives no delay: the next segment that is told of stands for
+//! it.
 //!
 //! An acknowledgement of one segment may have been delayed by its receiver: such are marked.
 
@@ -220,6 +220,15 @@ mod tests {
         assert_eq!(stands_for(flight.acknowledged(&segment(0, 500, 0), 4)), Some((4, 1, false)));
         // Nothing was lost: those that are acknowledged together are two.
         assert_eq!(stands_for(five().acknowledged(&segment(0, 200, 0), 0)), Some((1, 2, true)));
+        // Between two whose acknowledgements are lost, one was sent again.
+        let mut flight = five();
+        flight.sent(&segment(200, 0, 100), 7, (50, 0), 166);
+        assert_eq!(stands_for(flight.acknowledged(&beyond(400), 9)), Some((3, 2, false)));
+        // One of two copies arrived; the next, which is acknowledged alone, stands for it and came by itself.
+        let mut flight = five();
+        flight.sent(&segment(0, 0, 100), 7, (50, 0), 166);
+        let acks = [(0, 9), (100, 9), (200, 1)].map(|(ack, echo)| flight.acknowledged(&segment(0, ack, 0), echo));
+        assert_eq!(acks.map(stands_for), [None, None, Some((1, 2, false))]);
     }
 
     #[test]
