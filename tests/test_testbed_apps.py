@@ -345,15 +345,16 @@ def test_pages_segments_and_torrents_come_over_the_emulator() -> None:
 
     def enough(real: dict[str, Any]) -> bool:
         web = real.get("web", {"loads": 0})
-        return web["loads"] >= 3 and web["rtt_dominated"] > 0 and real["adaptive"]["finished"] == 2
+        # A busy machine adds to a load: once more, as for a bed that did not hold.
+        return web["loads"] >= 3 and web["rtt_dominated"] == 1.0 and real["adaptive"]["finished"] == 2
 
-    real = between_real_programs(lambda duration: point(users, duration), ("4s", "12s", "36s"), enough)
+    real = between_real_programs(lambda duration: point(users, duration), ("4s", "4s", "12s", "36s"), enough)
     found = point(users)
     ran = _core.run(found.text)
     simulated = score(found.document, ran, json.loads(ran["summary"])["links"])
     assert sorted(real["web"]) == sorted(simulated["web"])
-    # A busy machine adds to some.
-    assert real["web"]["loads"] >= 3 and real["web"]["rtt_dominated"] > 0
+    assert real["web"]["loads"] >= 3
+    assert real["web"]["rtt_dominated"] == 1.0 or not real["engine"]["verdict"]["held"]
     assert sorted(real["adaptive"]) == sorted(simulated["adaptive"])
     levels = [client["segments"]["level"] for client in real["adaptive"]["clients"]]
     assert [len(found) for found in levels] == [2, 2]
