@@ -1,0 +1,80 @@
+"""What pages say of the repository itself: links lead somewhere, and files that the map names are there."""
+
+import re
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
+PAGES += sorted((ROOT / "docs").rglob("*.md"))
+FILE = re.compile(r"[\w./-]+(?:/|\.(?:rs|py|toml|md|csv|js))")
+SHORT = re.compile(r"(?=net/|sim/|pcap/|qoe/src/)")
+"""Before which beginnings docs/internals.md leaves out `crates/sojourn-`."""
+
+
+def prose(page: Path) -> Iterator[str]:
+    """The lines of a page outside of its blocks of code."""
+    code = False
+    for line in page.read_text(encoding="utf-8").splitlines():
+        if line.lstrip().startswith("```"):
+            code = not code
+        elif not code:
+            yield line
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors that GitHub gives the headings of a page."""
+    seen: Counter[str] = Counter()
+    found = set()
+    for line in prose(page):
+        if heading := re.match(r"#+ (.+)", line):
+            text = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading[1]).strip().lower()
+            anchor = "".join(c for c in text if c.isalnum() or c in " -_").replace(" ", "-")
+            found.add(f"{anchor}-{seen[anchor]}" if seen[anchor] else anchor)
+            seen[anchor] += 1
+    return found
+
+
+def test_links_of_pages_lead_somewhere():
+    dead, followed = [], 0
+    for page in PAGES:
+        for link in re.findall(r"\]\(([^)\s]+)\)", "\n".join(prose(page))):
+            if re.match(r"[a-z]+:", link):
+                continue
+            followed += 1
+            name, _, anchor = link.partition("#")
+            target = page.parent / name if name else page
+            if not target.exists() or (anchor and anchor not in anchors(target)):
+                dead.append(f"{page.relative_to(ROOT)}: {link}")
+    assert not dead
+    assert followed > 100
+
+
+def alternatives(name: str) -> list[str]:
+    """`a/{b,c}.rs` as its two files."""
+    if not (choice := re.fullmatch(r"(.*?)\{([^}]*)\}(.*)", name)):
+        return [name]
+    return [found for one in choice[2].split(",") for found in alternatives(choice[1] + one + choice[3])]
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="what belongs to the repository is asked of git")
+def test_files_that_the_map_names_are_there():
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)
+    files = [Path(name) for name in listed.stdout.splitlines()]
+    there = {f"/{name}" for name in files} | {f"/{folder}" for name in files for folder in name.parents}
+    missing, looked_for = [], 0
+    text = "\n".join(prose(ROOT / "docs" / "internals.md"))
+    for quoted in re.findall(r"`([^`\n]+)`", text):
+        for name in alternatives(quoted):
+            if not FILE.fullmatch(name) or "NAME" in name or name == "studies/x.toml":
+                continue
+            looked_for += 1
+            full = f"crates/sojourn-{name}" if SHORT.match(name) else name
+            if not any(path.endswith(f"/{full.rstrip('/')}") for path in there):
+                missing.append(name)
+    assert not missing
+    assert looked_for > 100
