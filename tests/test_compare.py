@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 from conftest import Command, sentence
 from sojourn.report.comparing import compare
+from sojourn.report.comparing.page import sections
 from sojourn.report.comparing.sentences import clearest, line, summary, table
 from sojourn.report.comparing.settings import changed
 from sojourn.report.comparing.welch import holm, welch
+from sojourn.report.files import Files
 from sojourn.results import open_results
 from test_figures import ENTRIES, LIMIT, result, write_results
 
@@ -115,6 +117,30 @@ def test_what_is_larger_does_not_read_as_none(tmp_path: Path) -> None:
     assert table(unsure, delay).rows[0][1:4] == ["0.4", "0.4", "0.0"]
 
 
+def test_less_of_a_link_used_is_less_and_not_worse(tmp_path: Path) -> None:
+    """Fewer retransmissions fill a link less: what users get of it, other values say."""
+    used, got = "links.down.utilisation", "flows.goodput_bps"
+
+    def runs(folder: Path, *shares: float) -> Path:
+        results = [result({LIMIT: "8pkt"}, at) for at, _ in enumerate(shares)]
+        for one, share in zip(results, shares, strict=True):
+            one["links"]["down"]["utilisation"] = share
+            one["flows"] = {"goodput_bps": 1e7 * share}
+        return write_results(folder, results, [])
+
+    first, second = runs(tmp_path / "a", 0.90, 0.91), runs(tmp_path / "b", 0.50, 0.51)
+    for one, other, words in ((first, second, ("less", "worse")), (second, first, ("more", "better"))):
+        found = compared(one, other, (used, got))
+        assert [one.better for one in found.differences] == [None, words[1] == "better"]
+        ends = {line(one).rpartition(", ")[2] for one in found.differences}
+        assert ends == {f"{word})" for word in words}
+    read = [part.read for part in sections(compared(first, second, (used, got)), Files(tmp_path / "figures"))]
+    assert read == [
+        "The one difference is larger than its interval: in 1 b has less.",
+        "The one difference is larger than its interval: in 1 a is better.",
+    ]
+
+
 def test_by_chance_alone_about_one_in_twenty_is_larger(tmp_path: Path) -> None:
     draw, normal = random.Random(1), NormalDist(3.0, 0.2)
     cells = [f"{n}pkt" for n in range(1, 301)]
@@ -181,9 +207,15 @@ def test_settings_that_only_one_has_are_one_line() -> None:
     first = {"name": "a", "workload": {"few": [{"count": 1}]}, "flows": [{"count": 1}, {"count": 2}]}
     second = {"name": "b", "flows": [{"count": 1}, {"count": 3}]}
     assert changed(first, second) == [
-        ("workload", '{"few": [{"count": 1}]}', "–"),
+        ("workload", '{"few": [{"count": 1}]}', "not given"),
         ("flows[2].count", "2", "3"),
     ]
+
+
+def test_what_a_study_does_not_say_is_said_as_it_was_run() -> None:
+    assert changed({}, {"seed": 2}) == [("seed", "1 (by default)", "2")]
+    assert changed({"warmup": "10s"}, {}) == [("warmup", "10s", "0s (by default)")]
+    assert changed({}, {"seed": 1, "repeat": 1}) == []
 
 
 def test_a_list_that_is_not_of_tables_alone_is_said_whole() -> None:

@@ -93,8 +93,12 @@ class Difference:
 
     @property
     def better(self) -> bool | None:
-        """Whether the second is better, where it is known which way is."""
-        way = {"low": -1, "high": 1}.get(self.value.better)
+        """Whether the second is better, where it is known which way is.
+
+        A link is used by retransmissions, too: more of it used is neither better nor worse for anyone.
+        """
+        used = self.value.path.startswith("links.") and self.value.kind == "utilisation"
+        way = None if used else {"low": -1, "high": 1}.get(self.value.better)
         return None if way is None or not self.difference else self.difference * way > 0
 
 

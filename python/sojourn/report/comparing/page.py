@@ -1,5 +1,6 @@
 """A comparison as a page that stands by itself, its figures and tables as files beside it."""
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -83,16 +84,15 @@ def _read(rows: Sequence[Difference], first: str, second: str) -> str:
     judged = [one for one in rows if one.larger is not None]
     if not judged:
         return "None of these has an interval, so that nothing can be said of them."
-    larger = sum(bool(one.larger) for one in judged)
-    ways = {True: 0, False: 0}
-    for one in judged:
-        if one.larger and one.better is not None:
-            ways[one.better] += 1
-    says = [f"in {ways[True]} {second} is better"] * bool(ways[True])
-    says += [f"in {ways[False]} {first} is better"] * bool(ways[False])
-    return f"{larger} of {len(judged)} differences are larger than their intervals" + (
-        f": {', '.join(says)}." if says else "."
-    )
+    larger = [one for one in judged if one.larger]
+    way = {True: "{second} is better", False: "{first} is better"}
+    more = {True: "{second} has more", False: "{second} has less"}
+    ways = Counter(more[one.difference > 0] if one.better is None else way[one.better] for one in larger)
+    says = [f"in {times} {words.format(first=first, second=second)}" for words, times in ways.most_common()]
+    known = f"{len(larger)} of {len(judged)} differences are larger than their intervals"
+    if len(judged) == 1:
+        known = f"The one difference is {'' if larger else 'not '}larger than its interval"
+    return f"{known}: {', '.join(says)}." if says else f"{known}."
 
 
 def differences_table(found: Comparison) -> pl.DataFrame:

@@ -66,11 +66,12 @@ def line(one: Difference) -> str:
     """Write one difference as a sentence, without its full stop."""
     where = ", ".join(label for _, label in one.cell) or "the one cell"
     unit = f" {one.value.unit}" if one.value.unit else ""
-    way = {True: ", better", False: ", worse", None: ""}[one.better]
+    more = "more" if one.difference > 0 else "less"
+    way = {True: "better", False: "worse", None: more}[one.better]
     first, second, difference, low, high = _written(one)
     return (
         f"{where}: {lower(one.value.name)} {first} → {second}{unit} (difference {difference}, "
-        f"between {low} and {high}{way})"
+        f"between {low} and {high}, {way})"
     )
 
 

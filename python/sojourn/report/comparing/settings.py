@@ -2,17 +2,20 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any
+
+from sojourn import _core
 
 _NOT_SETTINGS = frozenset(
     {"name", "description", "figures", "sweep", "reproduces", "findings", "goals", "measured"}
 )
-_ABSENT = "–"
+_ABSENT = "not given"
 _LONGEST = 90
 
 
 def changed(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """Return the keys that differ, with what each study says; what a study does not say is a dash.
+    """Return the keys that differ, with what each study says, or has by default.
 
     >>> changed({"seed": 1, "path": {"rtt": "40ms"}}, {"seed": 2, "path": {"rtt": "40ms"}})
     [('seed', '1', '2')]
@@ -21,15 +24,25 @@ def changed(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[tuple[s
     return list(_differing(*sides, ""))
 
 
+@cache
+def _by_default() -> dict[str, Any]:
+    """Return the plain values that a study has where it does not say them."""
+    keys = json.loads(_core.schema())["properties"]
+    return {
+        key: of["default"] for key, of in keys.items() if isinstance(of.get("default"), str | int | float)
+    }
+
+
 def _differing(first: Any, second: Any, name: str) -> Iterator[tuple[str, str, str]]:
-    if first == second:
+    default = _by_default().get(name)
+    if (default if first is None else first) == (default if second is None else second):
         return
     if _table(first) and _table(second):
         ours, theirs = _named(first, name), _named(second, name)
         for key in dict.fromkeys([*ours, *theirs]):
             yield from _differing(ours.get(key), theirs.get(key), key)
     else:
-        yield name, _said(first), _said(second)
+        yield name, _said(first, name), _said(second, name)
 
 
 def _table(value: Any) -> bool:
@@ -45,9 +58,10 @@ def _named(value: Any, name: str) -> dict[str, Any]:
     return {f"{name}[{place}]": inner for place, inner in enumerate(value, start=1)}
 
 
-def _said(value: Any) -> str:
+def _said(value: Any, name: str) -> str:
     """Write what a study says at a key, cut where it is long."""
     if value is None:
-        return _ABSENT
+        default = _by_default().get(name)
+        return _ABSENT if default is None else f"{default} (by default)"
     words = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return words if len(words) <= _LONGEST else f"{words[: _LONGEST - 1]}…"
