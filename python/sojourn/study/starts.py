@@ -1,28 +1,69 @@
-"""Flows that would start when the run is over: nothing in its result would say why they carry nothing."""
+"""Who would start when the run is over: nothing in its result would say why they carry nothing."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from math import sqrt
 from typing import Any
 
 from sojourn.study.units import nanoseconds
 
+_OF_THEIR_OWN = "recorded"
+"""Sources whose starts are those of a recording."""
+_SD_OF_UNIFORM = 1 / sqrt(12)
+
 
 def too_late(scenarios: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return a clause for each group of flows that starts no earlier than its scenario ends.
+    """Return a clause for each group that starts, or may start, when its scenario has ended.
 
     >>> flows = [{"name": "late", "start": "70s"}, {"name": "early", "start": "5s"}, {"name": "usual"}]
     >>> too_late([{"duration": "60s", "flows": flows}])
     ['flows late, every cell: start is 70s, but the run ends after 60s; they carry nothing']
+    >>> [told] = too_late([{"duration": "60s", "users": [{"kind": "voice", "start-within": "120s"}]}])
+    >>> told.partition("; ")[2]
+    'each has a chance of 50 % never to start'
     """
     scenarios = list(scenarios)
-    where = Counter(
-        (group["name"], group["start"], scenario["duration"])
-        for scenario in scenarios
-        for group in scenario.get("flows") or ()
-        if "start" in group and nanoseconds(group["start"]) >= nanoseconds(scenario["duration"])
-    )
+    where = Counter(clause for scenario in scenarios for clause in dict.fromkeys(_of_scenario(scenario)))
     return [
-        f"flows {name}, {'every cell' if count == len(scenarios) else f'{count} of {len(scenarios)} cells'}: "
-        f"start is {start}, but the run ends after {end}; they carry nothing"
-        for (name, start, end), count in where.items()
+        f"{who}, {'every cell' if count == len(scenarios) else f'{count} of {len(scenarios)} cells'}: {what}"
+        for (who, what), count in where.items()
     ]
+
+
+def _of_scenario(scenario: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield whom it is about, and what is said of them."""
+    end = scenario["duration"]
+    for group in scenario.get("flows") or ():
+        who = f"flows {group['name']}"
+        if nanoseconds(group.get("start", "0s")) >= nanoseconds(end):
+            yield who, f"start is {group['start']}, but the run ends after {end}; they carry nothing"
+        elif (group.get("source") or {}).get("kind") != _OF_THEIR_OWN:
+            yield from _spread(who, group, end)
+    viewers = [user for user in scenario.get("users") or () if user["kind"] == "adaptive"]
+    for user in scenario.get("users") or ():
+        if user["kind"] != "adaptive":
+            yield from _spread(f"users {user.get('name') or user['kind']}", user, end)
+    if viewers:
+        yield from _in_turn(viewers, end)
+
+
+def _spread(who: str, group: Mapping[str, Any], end: str) -> Iterator[tuple[str, str]]:
+    """Starts that are uniform over a time."""
+    first, within = nanoseconds(group.get("start", "0s")), nanoseconds(group.get("start-within", "0s"))
+    if within and (late := first + within - nanoseconds(end)) > 0:
+        after = f" from {group['start']} on" if first else ""
+        told = f"starts are spread over {group['start-within']}{after}, but the run ends after {end}"
+        yield who, f"{told}; each has a chance of {_percent(late / within)} never to start"
+
+
+def _in_turn(viewers: Iterable[Mapping[str, Any]], end: str) -> Iterator[tuple[str, str]]:
+    """Viewers start after one another, each by a uniform time: when the last does is a sum of those."""
+    waits = [nanoseconds(user.get("start-within", "0s")) for user in viewers for _ in range(user["count"])]
+    mean, sd = sum(waits) / 2, _SD_OF_UNIFORM * sqrt(sum(wait**2 for wait in waits))
+    if min(mean + 2 * sd, sum(waits)) > nanoseconds(end):
+        told = f"they start after one another, the last of {len(waits)} after {mean / 1e9:.3g} s on average"
+        yield "viewers of adaptive video", f"{told}, but the run ends after {end}; some may never start"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %" if share >= 0.01 else "less than 1 %"
