@@ -32,19 +32,20 @@ def too_late(scenarios: Iterable[Mapping[str, Any]]) -> list[str]:
 
 def _of_scenario(scenario: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield whom it is about, and what is said of them."""
-    end = scenario["duration"]
+    end = scenario.get("duration", "")
     for group in scenario.get("flows") or ():
         who = f"flows {group['name']}"
-        if nanoseconds(group.get("start", "0s")) >= nanoseconds(end):
+        if "start" in group and nanoseconds(group["start"]) >= nanoseconds(end):
             yield who, f"start is {group['start']}, but the run ends after {end}; they carry nothing"
         elif (group.get("source") or {}).get("kind") != _OF_THEIR_OWN:
             yield from _spread(who, group, end)
-    viewers = [user for user in scenario.get("users") or () if user["kind"] == "adaptive"]
+    viewers = [
+        user for user in scenario.get("users") or () if "start-within" in user and user["kind"] == "adaptive"
+    ]
     for user in scenario.get("users") or ():
         if user["kind"] != "adaptive":
             yield from _spread(f"users {user.get('name') or user['kind']}", user, end)
-    if viewers:
-        yield from _in_turn(viewers, end)
+    yield from _in_turn(viewers, end)
 
 
 def _spread(who: str, group: Mapping[str, Any], end: str) -> Iterator[tuple[str, str]]:
@@ -58,9 +59,9 @@ def _spread(who: str, group: Mapping[str, Any], end: str) -> Iterator[tuple[str,
 
 def _in_turn(viewers: Iterable[Mapping[str, Any]], end: str) -> Iterator[tuple[str, str]]:
     """Viewers start after one another, each by a uniform time: when the last does is a sum of those."""
-    waits = [nanoseconds(user.get("start-within", "0s")) for user in viewers for _ in range(user["count"])]
+    waits = [nanoseconds(user["start-within"]) for user in viewers for _ in range(user["count"])]
     mean, sd = sum(waits) / 2, _SD_OF_UNIFORM * sqrt(sum(wait**2 for wait in waits))
-    if min(mean + 2 * sd, sum(waits)) > nanoseconds(end):
+    if waits and min(mean + 2 * sd, sum(waits)) > nanoseconds(end):
         told = f"they start after one another, the last of {len(waits)} after {mean / 1e9:.3g} s on average"
         yield "viewers of adaptive video", f"{told}, but the run ends after {end}; some may never start"
 
