@@ -16,6 +16,7 @@ from sojourn import _core
 from sojourn.errors import SojournError, printable, quoted
 from sojourn.study import library
 from sojourn.study.grouped import grouped
+from sojourn.study.missing import explained
 from sojourn.study.point import Point, axes_of, label_text
 
 Key = TypeVar("Key")
@@ -63,7 +64,10 @@ class Study:
         """
         path, sets = library.locate(file), tuple(sets)
         text, name = _read(path), printable(str(file))
-        document = _core.parse(text, name, list(sets), _extended(text, path))
+        try:
+            document = _core.parse(text, name, list(sets), _extended(text, path))
+        except _core.StudyError as error:
+            raise _core.StudyError(explained(str(error), text)) from None
         return cls(document, str(file), sets, path.parent)
 
     @cached_property
@@ -177,7 +181,8 @@ def expand(document: dict[str, Any], file: str) -> list[dict[str, Any]]:
     try:
         return [json.loads(text) for text in _core.points(json.dumps(document))]
     except _core.StudyError as error:
-        raise SojournError(str(error) if file in str(error) else f"{file}: {error}") from None
+        message = explained(str(error), "")
+        raise SojournError(message if file in message else f"{file}: {message}") from None
 
 
 def listed(names: Iterable[str], at_most: int = 12) -> str:
