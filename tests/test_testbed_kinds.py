@@ -6,6 +6,7 @@ import json
 from io import BytesIO
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from sojourn.errors import SojournError
 from sojourn.study import Point, Study
 from sojourn.study.inputs import video as clips
 from sojourn.sweep.testbed import bed, result, tcp
+from sojourn.sweep.testbed.host import Host
 from sojourn.sweep.testbed.kind import Connection, Gathered, Place
 from sojourn.sweep.testbed.kinds import SOURCES, USERS, datagrams, turns
 from sojourn.sweep.testbed.kinds.browser import unset
@@ -331,6 +333,26 @@ def test_what_pairs_of_addresses_carried_is_that_of_their_own_number(tmp_path: P
     assert bed._left(tmp_path, report, 0) == Left({"a": 1}, {}, tmp_path)
 
 
+@pytest.mark.parametrize(("wall_s", "of_time"), [(219.9, False), (220.1, True)])
+def test_who_was_not_ready_in_time_is_named(wall_s: float, of_time: bool, tmp_path: Path) -> None:
+    (tmp_path / "flows.0").mkdir()
+    report = {"command": {"exit": 143, "wall_s": wall_s}}
+    bell_of_none: Any = SimpleNamespace(ready=lambda: None)
+    told = (tmp_path, [Program("p", "flows.0")], report, BytesIO(), 220.0)
+    for end, says in (
+        (None, "the program p of flows.0 was not ready at the client within 220 s"),
+        ("client", "the program p of flows.0 was not ready at the server within 220 s"),
+        ("server", "the testbed's programs had not ended 220 s after they began"),
+    ):
+        if end:
+            program = {"pair": 256, "folder": str(tmp_path / "flows.0"), "congestion": None, "options": []}
+            Host({"duration_ns": 1, "warmup_ns": 0}, {**program, end: {}}, end, bell_of_none).ready()
+        with pytest.raises(
+            bed.ProgramFailed, match=f"^{says if of_time else 'the testbed was told to end'}$"
+        ):
+            bed._check(*told)
+
+
 @pytest.mark.parametrize(
     ("code", "written", "said"),
     [
@@ -350,8 +372,9 @@ def test_why_a_run_failed_is_said(
     told = (
         tmp_path,
         [Program("p", "flows.0")],
-        {"command": {"exit": code}},
+        {"command": {"exit": code, "wall_s": 5.0}},
         BytesIO(b"a\nthe last\n"),
+        220.0,
     )
     if said is None:
         bed._check(*told)

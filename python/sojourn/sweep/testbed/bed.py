@@ -95,12 +95,13 @@ def running(
         }
         plan.write_text(json.dumps(told))
         _give_away(folder)
+        limit_s = _STARTING_S + duration_ns * 1e-9 + _ENDING_S
         agent = [sys.executable, "-I", str(_AGENT), str(plan)]
         options = Options(
             command=(*agent, "client"),
             server=shlex.join([*agent, "server"]),
             variables=tuple(variables(entries).items()),
-            duration_s=_STARTING_S + duration_ns * 1e-9 + _ENDING_S,
+            duration_s=limit_s,
             pairs=tuple(program.pair(number) for number, program in enumerate(programs)),
             measured_s=(warmup_ns * 1e-9, duration_ns * 1e-9),
             offload=offload,
@@ -115,7 +116,7 @@ def running(
             stdout=words.fileno(),
             stderr=words.fileno(),
         )
-        _check(folder, programs, report, words)
+        _check(folder, programs, report, words, limit_s)
         left = iter([_left(folder / program.key, report, number) for number, program in enumerate(programs)])
         by_entry = [[next(left) for _ in entry.programs] for entry in entries]
         places = [place for place, entry in enumerate(entries) for _ in entry.programs]
@@ -172,7 +173,9 @@ def _read(file: Path) -> dict[str, Any]:
     return json.loads(file.read_text()) if file.is_file() else {}
 
 
-def _check(folder: Path, programs: list[Program], report: dict[str, Any], words: BinaryIO) -> None:
+def _check(
+    folder: Path, programs: list[Program], report: dict[str, Any], words: BinaryIO, limit_s: float
+) -> None:
     files = [
         (folder / program.key / f"{end}.json", program, end)
         for program in programs
@@ -187,6 +190,13 @@ def _check(folder: Path, programs: list[Program], report: dict[str, Any], words:
                 raise ProgramFailed(f"the program {program.name} of {program.key} did not end at the {end}")
         return
     if code in (143, 129, 130):
+        if report["command"]["wall_s"] >= limit_s:
+            # The emulator gives them this time until they are ready, and once more until they have ended.
+            for file, program, end in files:
+                if not file.with_suffix(".ready").exists():
+                    at = f"{program.name} of {program.key} was not ready at the {end}"
+                    raise ProgramFailed(f"the program {at} within {limit_s:.0f} s")
+            raise ProgramFailed(f"the testbed's programs had not ended {limit_s:.0f} s after they began")
         raise ProgramFailed("the testbed was told to end")
     words.seek(0, os.SEEK_END)
     words.seek(max(0, words.tell() - 2000))

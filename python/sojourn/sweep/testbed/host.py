@@ -78,11 +78,12 @@ class Host:
 
     def ready(self) -> None:
         """Say that this part is set up, as every part must; time zero comes when all are."""
+        (self.folder / f"{self.end}.ready").touch()
         self._bell.ready()
 
     def begin(self) -> None:
         """Say that this part is set up, and wait for time zero."""
-        self._bell.ready()
+        self.ready()
         self._bell.wait()
 
     def now(self) -> int:
