@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from conftest import HANGS_S, Command, sentence
+from sojourn.cli import VERBS
 
 STUDY = """
 name = "grid"
@@ -30,6 +31,14 @@ def test_help_has_an_example(faked: Command, verb: str) -> None:
     text = faked(*verb.split(), "--help").stdout
     assert "Example" in text
     assert f"sojourn {verb}".strip() in text.split("Example", 1)[1]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_examples_in_help_can_be_copied(faked: Command, verb: str) -> None:
+    lines = faked(verb, "--help").stdout.splitlines()
+    assert all(line == line.rstrip() for line in lines)  # A backslash before blanks does not go on.
+    example = lines[lines.index("Example") : next(n for n, line in enumerate(lines) if "╭" in line)]
+    assert max(map(len, example)) <= 80  # What is wider is broken by the console, without a backslash.
 
 
 @pytest.mark.parametrize("verb", ["run", "export", "calibrate"])

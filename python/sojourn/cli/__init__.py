@@ -6,11 +6,12 @@ Exit codes: 0 done; 1 ran, but something failed; 2 usage or input error; 130 int
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import signal
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import IO, TYPE_CHECKING, Any, NoReturn, cast
 
 from sojourn.cli.exit import Exit, complain
 from sojourn.errors import SojournError
@@ -119,7 +120,7 @@ def _run(tokens: Sequence[str]) -> object:
 
     try:
         quiet = {"exit_on_error": False, "print_error": False, "result_action": "return_value"}
-        return application()(tokens, **quiet, **_plain_when_piped(tokens))
+        return application()(tokens, **quiet, **_console(tokens))
     except CycloptsError as error:
         verb = next((f" {token}" for token in tokens[:1] if token in VERBS), "")
         complain(f"{_sentence(error)} See `sojourn{verb} --help`.")
@@ -184,14 +185,33 @@ def _stop(*_: Any) -> NoReturn:
     raise KeyboardInterrupt
 
 
-def _plain_when_piped(tokens: Sequence[str]) -> dict[str, Any]:
-    """Return a console without borders to break where the width of a terminal is not known."""
+class _Trimmed:
+    """Standard output without blanks at the ends of lines, where an example's backslash has to come last."""
+
+    _ENDS = re.compile(r"(?: |\x1b\[[0-9;]*m)+$", re.MULTILINE)
+
+    @property
+    def encoding(self) -> str:
+        return sys.stdout.encoding
+
+    def write(self, text: str) -> int:
+        return sys.stdout.write(self._ENDS.sub(lambda end: end[0].replace(" ", ""), text))
+
+    def flush(self) -> None:
+        sys.stdout.flush()
+
+    def isatty(self) -> bool:
+        return sys.stdout.isatty()
+
+
+def _console(tokens: Sequence[str]) -> dict[str, Any]:
+    """Return the console that help goes to; it has 100 columns where a terminal's width is not known."""
     # It prints help only, and takes as long to load as a quarter of a million packets to be measured.
-    if sys.stdout.isatty() or not {"--help", "-h"} & set(tokens):
+    if not {"--help", "-h"} & set(tokens):
         return {}
     from rich.console import Console
 
-    return {"console": Console(width=100)}
+    return {"console": Console(file=cast(IO[str], _Trimmed()), width=None if sys.stdout.isatty() else 100)}
 
 
 def _sentence(error: CycloptsError) -> str:

@@ -34,7 +34,8 @@ def calibrate(
     **Example**
 
     ```
-    sojourn calibrate imc14-quick --workload short-few-download --load 96% --duration 60s
+    sojourn calibrate imc14-quick --workload short-few-download \\
+        --load 96% --duration 60s
     ```
 
     Parameters

@@ -28,7 +28,8 @@ def compare(
 
     ```
     sojourn run imc14-quick --set repeat=5 --out before
-    sojourn run imc14-quick --set repeat=5 --set path.down.queue.kind=fq-codel --out after
+    sojourn run imc14-quick --set repeat=5 \\
+        --set path.down.queue.kind=fq-codel --out after
     sojourn compare before after --out differences
     sojourn compare results/my results/my-testbed    # simulated beside real
     ```

@@ -65,7 +65,8 @@ def emulate(
     **Example**
 
     ```
-    sojourn emulate --down 16Mbit --up 1Mbit --rtt 40ms --queue fifo --limit 64pkt \\
+    sojourn emulate --down 16Mbit --up 1Mbit --rtt 40ms \\
+        --queue fifo --limit 64pkt \\
         --server 'iperf3 -s -1' -- sh -c 'iperf3 -R -c $SOJOURN_SERVER'
     ```
 

@@ -36,7 +36,8 @@ def export(
     sojourn measure run.pcapng --samples samples.csv
     sojourn export imc14-quick run.flent.gz --only workload=long-few-download \\
         --only path.down.queue.limit=64pkt
-    flent -i run.flent.gz -p totals --fallback-layout --legend-placement "lower right" -o run.png
+    flent -i run.flent.gz -p totals --fallback-layout \\
+        --legend-placement "lower right" -o run.png
     ```
 
     Parameters

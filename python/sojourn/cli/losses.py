@@ -32,7 +32,8 @@ def losses(
     **Example**
 
     ```
-    sojourn losses ingress.pcap egress.pcap --rate 8Mbit --rtt 40ms --out results/gateway
+    sojourn losses ingress.pcap egress.pcap --rate 8Mbit --rtt 40ms \\
+        --out results/gateway
     ```
 
     Parameters

@@ -39,8 +39,10 @@ def recommend(
 
     ```
     sojourn recommend --down 16Mbit --up 1Mbit --rtt 40ms
-    sojourn recommend --down 16Mbit --up 1Mbit --rtt 40ms --goal "voice.mos.p5>=3.6" --json
-    sojourn recommend --down 50Mbit --up 10Mbit --rtt 30ms --users voice=1,adaptive=1 --goal bufferbloat-a
+    sojourn recommend --down 16Mbit --up 1Mbit --rtt 40ms \\
+        --goal "voice.mos.p5>=3.6" --json
+    sojourn recommend --down 50Mbit --up 10Mbit --rtt 30ms \\
+        --users voice=1,adaptive=1 --goal bufferbloat-a
     ```
 
     Parameters

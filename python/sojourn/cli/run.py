@@ -50,7 +50,8 @@ def run(
 
     ```
     sojourn run quickstart --jobs 4
-    sojourn run quickstart --set duration=30s --only workload=household-evening --json
+    sojourn run quickstart --set duration=30s \\
+        --only workload=household-evening --json
     sudo sojourn run my.toml --on testbed
     ```
 

@@ -66,7 +66,8 @@ def suite(
 
     ```
     sojourn suite rfc7928 --aqm fifo,codel --seeds 5
-    sojourn suite rfc7928 --aqm '{ kind = "pie", target = "5ms" }' --link 1Mbit/100ms 20Mbit/40ms
+    sojourn suite rfc7928 --aqm '{ kind = "pie", target = "5ms" }' \\
+        --link 1Mbit/100ms 20Mbit/40ms
     sojourn suite rfc7928 --preset ns3-suite --case 8.2
     ```
 
