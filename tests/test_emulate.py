@@ -126,6 +126,8 @@ def test_the_command_keeps_its_exit_code_its_words_and_its_input(sojourn: Comman
     assert "no-such-program" in sojourn(*words, "--", "no-such-program", code=127).stderr
     ended = sojourn(*words, "--duration", "300ms", "--json", "--", "sleep", "50", code=143)
     assert json.loads(ended.stdout)["command"]["signal"] == "SIGTERM"
+    told = "sojourn: the command was ended after 300ms, as --duration says (SIGTERM)\n"
+    assert told in ended.stderr and "--duration" not in done.stderr + killed.stderr
 
 
 def test_words_need_not_be_text_nor_names_of_files(sojourn: Command) -> None:

@@ -114,6 +114,7 @@ def test_the_command_of_a_cell_runs_that_cell(sojourn: Command) -> None:
         (["."], "it has no study.json"),
         (["empty"], "empty holds no finished points yet"),
         (["done", "-o", "done"], "done is a directory; --out takes the page to write"),
+        (["done", "-o", "x.txt"], "--out is 'x.txt'; expected a file that ends in .html"),
     ],
 )
 def test_bad_input_is_a_sentence_and_nothing_is_written(

@@ -333,7 +333,7 @@ def test_what_pairs_of_addresses_carried_is_that_of_their_own_number(tmp_path: P
     assert bed._left(tmp_path, report, 0) == Left({"a": 1}, {}, tmp_path)
 
 
-@pytest.mark.parametrize(("wall_s", "of_time"), [(219.9, False), (220.1, True)])
+@pytest.mark.parametrize(("wall_s", "of_time"), [(218.9, False), (219.9, True), (220.1, True)])
 def test_who_was_not_ready_in_time_is_named(wall_s: float, of_time: bool, tmp_path: Path) -> None:
     (tmp_path / "flows.0").mkdir()
     report = {"command": {"exit": 143, "wall_s": wall_s}}

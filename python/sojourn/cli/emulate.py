@@ -4,9 +4,10 @@ import json as _json
 import os
 import shlex
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
 from pathlib import Path
+from signal import SIGTERM
 from tempfile import TemporaryFile
 from typing import Annotated, Any
 
@@ -182,10 +183,18 @@ def emulate(
             (pcap if whole else None, lambda file: _write_capture(frames, file)),
             (report, lambda file: _write_page(came, file, changing)),
         )
+    if options.duration_s is not None and _was_ended(came["command"], options.duration_s):
+        complain(f"the command was ended after {duration}, as --duration says ({came['command']['signal']})")
     code = _end(came, point, changing, json=json, quiet=quiet, strict=strict)
     if not whole:
         return _NO_BED
     return code if kept else code or Exit.FAILED
+
+
+def _was_ended(ended: Mapping[str, Any], duration_s: float) -> bool:
+    """Say whether the command's time was over; its own clock begins a little later than that time does."""
+    told = ended["signal"] in ("SIGTERM", "SIGKILL") or ended["exit"] == 128 + SIGTERM
+    return told and ended["wall_s"] >= duration_s - 0.1
 
 
 def _run(

@@ -42,6 +42,8 @@ def explore(
     """
     if out.is_dir():
         raise SojournError(f"{out} is a directory; --out takes the page to write, as {out / 'explore.html'}")
+    if out.suffix != ".html":
+        raise SojournError(f"--out is {str(out)!r}; expected a file that ends in .html")
     opened = [open_results(path) for path in results]
     from sojourn.cli.again import again
     from sojourn.report.explore import write_explorer

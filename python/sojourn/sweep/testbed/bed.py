@@ -26,6 +26,8 @@ _STARTING_S = 60.0
 """How long all programs together may take until they are ready."""
 _ENDING_S = 5 * GRACE_S
 """How long they may take until all have left: who does not is killed, and the other end is waited for."""
+_LEEWAY_S = 1.0
+"""By how much less than the time that it had a command may seem to have run: two clocks begin."""
 _REMOVES = 'read _; for _ in 0 1 2 3 4 5 6 7 8 9; do rm -rf -- "$0"; sleep 0.2; [ -e "$0" ] || exit; done'
 """For the shell: its input ends with the process that it is of. What is being ended writes for a moment."""
 
@@ -190,7 +192,7 @@ def _check(
                 raise ProgramFailed(f"the program {program.name} of {program.key} did not end at the {end}")
         return
     if code in (143, 129, 130):
-        if report["command"]["wall_s"] >= limit_s:
+        if report["command"]["wall_s"] >= limit_s - _LEEWAY_S:
             # The emulator gives them this time until they are ready, and once more until they have ended.
             for file, program, end in files:
                 if not file.with_suffix(".ready").exists():
