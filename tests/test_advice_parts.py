@@ -23,7 +23,7 @@ from sojourn.sweep.advice.goals import read_goal
 from sojourn.sweep.advice.line import Line, Times, read_users
 from sojourn.sweep.advice.loads import flows_down_up, read_loads
 from sojourn.sweep.advice.question import Question
-from sojourn.sweep.advice.search import Findings, Rounds, confidence, load_of, looks
+from sojourn.sweep.advice.search import Findings, Rounds, Run, confidence, load_of, looks
 from sojourn.sweep.advice.verdict import Verdict, _beats, _queues
 
 ASKED = Question.read("16Mbit", "1Mbit", "40ms", "web=2", load=["idle,both"], candidates="fifo,codel,pie")
@@ -55,6 +55,25 @@ def findings(asked: Question = ASKED, **by_queue: list[float]) -> Findings:
                 point, result = run(load, queue, at, score, wait=mos, used=used)
                 found.take([point], [result], {(queue,): queue})
     return found
+
+
+def test_the_wait_for_the_first_picture_is_the_mean_of_replications_and_a_bound_if_one_is() -> None:
+    def run(load: str, median: float, *bounded: str) -> Run:
+        viewers = {"startup_delay_ms": {"median": median}, "bounded": list(bounded)}
+        return Run(load, 0, {"adaptive": viewers}, [])
+
+    found = Findings(ASKED)
+    found.runs["c"] = [
+        run("idle", 300.0),
+        run("both", 2000.0),
+        run("both", 4000.0, "startup_delay_ms.median"),
+    ]
+    found.runs["d"] = [Run("idle", 0, {"web": {}}, [])]
+    assert found.first_picture("c") == {
+        "idle": {"median": 300.0, "at_least": False},
+        "both": {"median": 3000.0, "at_least": True},
+    }
+    assert found.first_picture("d") == {}
 
 
 def test_scores_of_users_are_those_of_their_kind() -> None:

@@ -100,6 +100,27 @@ def advice(**changed: Any) -> dict[str, Any]:
             ["not even without a load: what limits it are its rates or its round trip."],
             ["for that load"],
         ),
+        (
+            {
+                "scores": advice()["scores"]
+                | {
+                    "first_picture_ms": {
+                        "idle": {"median": 400.0, "at_least": True},
+                        "both": {"median": 4490.7, "at_least": False},
+                    }
+                }
+            },
+            ["The first picture of the viewer comes after 4.5 s (median) under the load “both”"],
+            ["at least"],
+        ),
+        (
+            {
+                "scores": advice()["scores"]
+                | {"first_picture_ms": {"idle": {"median": 2e4, "at_least": True}}}
+            },
+            ["comes after at least 20.0 s (median) on the idle line, which no score counts."],
+            [],
+        ),
         ({"tried": advice()["tried"][:1]}, ["No other candidate was tried."], ["better than every"]),
         (
             {"goals": [{"goal": "g", "by_load": {}}]},

@@ -89,6 +89,7 @@ def answer(about: About) -> list[str]:
         fifo_only(about),
         *by_load(about),
         *goals(about),
+        *first_picture(about),
         *unscored(about),
     ]
 
@@ -268,6 +269,19 @@ def _instead(goal: About) -> str:
     more = len(names) - 2
     also = [_article(names[0]), *map(_article, names[1:2]), *([f"{more} more"] if more > 0 else [])]
     return f"; {listed(also)} keep{'s' if len(names) == 1 else ''} it for certain"
+
+
+def first_picture(about: About) -> list[str]:
+    """Say how long viewers of adaptive video wait for the first picture: their score does not count it."""
+    waits = about["scores"].get("first_picture_ms")
+    if not waits:
+        return []
+    load, longest = max(waits.items(), key=lambda item: item[1]["median"])
+    least = "at least " if longest["at_least"] else ""
+    return [
+        f"The first picture of {who('adaptive')} comes after {least}{longest['median'] / 1e3:.1f} s (median)"
+        f"{_under(load)}, which no score counts."
+    ]
 
 
 def unscored(about: About) -> list[str]:

@@ -22,8 +22,10 @@ from typing import Any
 from sojourn.parts.clips import open_clip
 from sojourn.qoe.web import mos_of_plt
 from sojourn.report.answer.goals import Goal, number_at, of_links, usual
+from sojourn.results.bounded import lower_bounds
 from sojourn.results.bounds import bounds
 
+FIRST_PICTURE = "adaptive.startup_delay_ms.median"
 OWN_SCALE = ("adaptive", "browser", "call", "gaming", "page", "responsiveness")
 """Users whose scores are on a scale that nobody publishes."""
 
@@ -97,6 +99,12 @@ def on_scale(result: Mapping[str, Any], goals: Sequence[Goal]) -> dict[str, floa
 def utilisation(result: Mapping[str, Any]) -> float | None:
     """Return the utilisation of the busiest link."""
     return max(of_links(result, "utilisation"), default=None)
+
+
+def first_picture_ms(result: Mapping[str, Any]) -> tuple[float, bool] | None:
+    """Return how long viewers wait for the first picture, and whether it is a lower bound."""
+    found = number_at(result, FIRST_PICTURE)
+    return None if found is None else (found, FIRST_PICTURE in lower_bounds(result))
 
 
 def delay_ms(result: Mapping[str, Any]) -> float:

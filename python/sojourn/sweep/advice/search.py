@@ -48,6 +48,17 @@ class Findings:
                 run = Run(load_of(point), point.replication, result, point.document["users"])
                 self.runs.setdefault(names[pair_of(point)], []).append(run)
 
+    def first_picture(self, name: str) -> dict[str, dict[str, Any]]:
+        """Return how long viewers wait for the first picture under each load, the mean over replications."""
+        waits = [(run.load, wait) for run in self.runs[name] if (wait := scores.first_picture_ms(run.result))]
+        return {
+            load: {
+                "median": round(fmean(ms for ms, _ in found), 3),
+                "at_least": any(late for _, late in found),
+            }
+            for load, found in grouped(waits).items()
+        }
+
     def scores(self, *, opinions: bool = False) -> dict[str, dict[Cell, dict[int, float]]]:
         """Return the numbers that decide: opinion scores, or places on the scales of the user's own goals.
 

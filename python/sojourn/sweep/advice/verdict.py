@@ -81,6 +81,7 @@ class Verdict:
                 for who in dict.fromkeys(who.split(".")[0] for _, who in numbers)
             },
             "utilisation": round(self.found.findings.utilisation(name), _DIGITS),
+            **({"first_picture_ms": waits} if (waits := self.found.findings.first_picture(name)) else {}),
         }
 
     def _of_user(self, numbers: Numbers, kind: str) -> dict[str, Any]:
