@@ -232,3 +232,10 @@ def test_sentences_do_not_lie(changed: dict[str, Any], says: list[str], says_not
         assert words in told
     for words in says_not:
         assert words not in told
+
+
+def test_a_front_of_one_that_is_not_advised_is_not_called_best() -> None:
+    one, other = advice()["tried"]
+    assert sentences.read_front([one], one) == "CoDel is best in both; there is nothing to trade."
+    said = "FIFO of 8 packets has the best mean of both; why CoDel is advised is said above."
+    assert sentences.read_front([other], one) == said

@@ -43,9 +43,8 @@ def write_advice(about: Mapping[str, Any], out: Path, command: str, notes: Seque
         out.mkdir(parents=True, exist_ok=True)
         files = Files(out / "figures")
         files.csv(pl.DataFrame([_flat(one) for one in about["tried"]]), "advice")
-        drawn = files.picture(
-            front(about), "front", f"Worst score against utilisation. {sentences.read_front(about['pareto'])}"
-        )
+        trade = sentences.read_front(about["pareto"], about["recommended"])
+        drawn = files.picture(front(about), "front", f"Worst score against utilisation. {trade}")
         text = json.dumps(about, ensure_ascii=False, indent=1) + "\n"
         write(out / "advice.json", lambda file: file.write(text.encode()))
         return html.write(
@@ -67,7 +66,7 @@ def write_advice(about: Mapping[str, Any], out: Path, command: str, notes: Seque
             ),
             fifo=sentences.fifo_only(about),
             drawn=drawn,
-            read_front=sentences.read_front(about["pareto"]),
+            read_front=trade,
             tried=_tried(about),
             points=about["points"],
             command=command,

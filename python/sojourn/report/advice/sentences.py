@@ -308,10 +308,13 @@ def rule_row(one: About) -> list[str]:
     ]
 
 
-def read_front(front: Sequence[About]) -> str:
+def read_front(front: Sequence[About], chosen: About) -> str:
     """Say what the front shows."""
     if len(front) == 1:
-        return f"{named(front[0])} is best in both; there is nothing to trade."
+        best = named(front[0])
+        if best == named(chosen):
+            return f"{best} is best in both; there is nothing to trade."
+        return f"{best} has the best mean of both; why {named(chosen)} is advised is said above."
     first, last = front[0], front[-1]
     return (
         f"From {named(first)} ({number(first['worst'])} at {first['utilisation']:.1%}) "

@@ -394,6 +394,8 @@ def first_pictures(cells: Cells, goals: Sequence[Goal], chosen: str | None) -> l
     by_wait = sorted(waits, key=lambda choice: fmean(waits[choice]))
     if len(by_wait) == 1:
         return [f"{said} It is {wait(by_wait[0])} on average."]
+    if len({wait(choice) for choice in by_wait}) == 1:
+        return [f"{said} It is {wait(by_wait[0])} with each, on average of all that was run."]
     ends = {by_wait[0]: " at the least", by_wait[-1]: " at the most"}
     shown = dict.fromkeys([by_wait[0], *([chosen] if chosen in waits else []), by_wait[-1]])
     each = [f"{wait(choice)} with {cells.text([choice])}{ends.get(choice, '')}" for choice in shown]
