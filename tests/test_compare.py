@@ -194,6 +194,15 @@ def test_the_very_same_results_differ_in_nothing(tmp_path: Path) -> None:
     assert same.names[0] != same.names[1]
 
 
+def test_one_value_was_and_two_were_compared(tmp_path: Path) -> None:
+    first = study(tmp_path / "a", {"8pkt": [3.0, 3.2], "64pkt": [3.0, 3.1]})
+    second = study(tmp_path / "b", {"8pkt": [3.1, 3.2]})
+    assert summary(compared(first, second))[1] == "1 value in 1 cell was compared."
+    assert summary(compared(first, study(tmp_path / "c", {"8pkt": [3.1, 3.2], "64pkt": [3.05, 3.1]})))[1] == (
+        "2 values in 2 cells were compared."
+    )
+
+
 def test_what_is_only_in_one_is_said(tmp_path: Path) -> None:
     first = study(tmp_path / "a", {"8pkt": [3.0, 3.2], "64pkt": [3.0, 3.1]}, path={"rtt": "40ms"})
     second = study(tmp_path / "b", {"64pkt": [3.5, 3.6]}, path={"rtt": "80ms"})

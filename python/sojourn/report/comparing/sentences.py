@@ -36,7 +36,8 @@ def _answer(found: Comparison) -> list[str]:
     stay = sum(bool(one.holm) for one in found.larger)
     if not larger:
         said.append(f"No difference between {first} and {second} is larger than its 95 % interval.")
-        said.append(f"{_count(judged, 'value')} in {_count(found.cells, 'cell')} were compared.")
+        were = "was" if judged == 1 else "were"
+        said.append(f"{_count(judged, 'value')} in {_count(found.cells, 'cell')} {were} compared.")
     else:
         said.append(
             f"{larger} of {judged} differences {'is' if larger == 1 else 'are'} larger than "
