@@ -75,11 +75,11 @@ def test_delays_of_a_flow_may_lack_something() -> None:
         assert [row["missing_at_most_ms"] for row in found.rows(50) if row["lower_bound"]] == [most]
 
 
-def test_what_was_left_out_after_pauses_makes_every_flow_to_that_host_a_bound() -> None:
+def test_what_nothing_tells_of_makes_every_flow_to_that_host_a_bound() -> None:
     found = Flows()
     found.add(batch(*((1, 1, n, 1.0) for n in range(50))))
-    for left_out, bound in ((10, False), (11, True)):
-        way = {"samples": 50, "discarded": {"echoed_after_a_pause": left_out}}
+    for certainty, bound in (("lower bound", False), ("nothing tells what many packets waited", True)):
+        way = {"samples": 50, "certainty": certainty}
         host = {"remote": "away", "protocol": "utp", "to_remote": way}
         assert [row["lower_bound"] for row in found.rows(50, [host])] == [bound]
         assert [row["lower_bound"] for row in found.rows(50, [{**host, "to_remote": "not seen"}])] == [False]

@@ -18,11 +18,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::available_parallelism;
 
-/// Whether delays are only lower bounds, by how many of the samples may lack something and how many echoes after a
-/// pause were left out.
+/// Whether delays are only lower bounds, by how many of the samples may lack something.
 #[pyfunction]
-pub(crate) fn lower_bound(samples: u64, lacking: u64, paused: u64) -> bool {
-    statistics::lower_bound(samples, lacking, paused)
+pub(crate) fn lower_bound(samples: u64, lacking: u64) -> bool {
+    statistics::lower_bound(samples, lacking)
 }
 
 /// Frames between two looks at Python.
@@ -66,7 +65,7 @@ fn options(text: &str) -> PyResult<(Options, Asked)> {
     let most_flows = asked.most_flows.clamp(16, 1 << 26);
     let log_packets = asked.log_packets.clamp(16, 1 << 30);
     let threads = if asked.jobs == 0 { available_parallelism().map_or(1, usize::from) } else { asked.jobs.min(64) };
-    Ok((Options { estimator, local, most_flows, log_packets, threads }, asked))
+    Ok((Options { estimator, local, most_flows, log_packets, threads, ..Options::default() }, asked))
 }
 
 fn prefix(text: &str) -> PyResult<(sojourn_pcap::decode::Address, u32)> {

@@ -75,13 +75,13 @@ class Flows:
             for name, share in shares.items()
         )
         table = self._flows.join(quantiles, on=key).filter(pl.col("samples") >= min_samples)
-        paused = {(host["remote"], host["protocol"]) for host in hosts if _paused(host["to_remote"])}
+        untold = {(host["remote"], host["protocol"]) for host in hosts if _untold(host["to_remote"])}
         found = []
         for row in table.sort("first", "flow", "toward").iter_rows(named=True):
             most = row["max"]
             delay = {name: _delay(row[name], most) for name in shares}
-            bound = _core.lower_bound(row["samples"], row["lacking"], 0) or (
-                row["toward"] and (row["remote"], row["protocol"]) in paused
+            bound = _core.lower_bound(row["samples"], row["lacking"]) or (
+                row["toward"] and (row["remote"], row["protocol"]) in untold
             )
             found.append(
                 {
@@ -104,10 +104,8 @@ class Flows:
         return found
 
 
-def _paused(way: Mapping[str, Any] | str) -> bool:
-    if isinstance(way, str):
-        return False
-    return _core.lower_bound(way["samples"], 0, way["discarded"].get("echoed_after_a_pause", 0))
+def _untold(way: Mapping[str, Any] | str) -> bool:
+    return not isinstance(way, str) and way["certainty"] == "nothing tells what many packets waited"
 
 
 def _delay(place: int, most: float) -> float:

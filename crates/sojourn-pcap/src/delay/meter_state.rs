@@ -6,6 +6,7 @@ use crate::delay::log::Log;
 use crate::delay::log::entry::Entry;
 use crate::delay::options::Options;
 use crate::delay::protocol::Protocol;
+use crate::delay::stats::interpolation::Sent;
 use crate::delay::track::{Track, TrackRef};
 
 /// No index.
@@ -43,6 +44,15 @@ impl MeterState {
         match self.hosts.all.get_mut(host as usize) {
             Some(host) => host.stats(protocol).discarded[why as usize] += count,
             None => self.discarded[why as usize] += count,
+        }
+    }
+
+    /// Of so many TCP packets to a host, the last of which was sent then, nothing tells when they arrived, as is seen
+    /// now.
+    #[inline]
+    pub(crate) fn untold(&mut self, host: u32, sent: Sent, packets: u32, now: i64) {
+        if let Some(host) = self.hosts.all.get_mut(host as usize) {
+            host.stats(Protocol::Tcp).interpolation.untold(sent, packets, now);
         }
     }
 

@@ -9,7 +9,7 @@ use super::way::Answer;
 use crate::Meter;
 use crate::decode::Address;
 use crate::delay::host::transmission::Transmission;
-use crate::delay::options;
+use crate::delay::options::Options;
 use crate::read::Frame;
 use std::collections::BTreeMap;
 
@@ -55,7 +55,8 @@ pub(super) struct Host<'a> {
 
 impl Waits {
     pub(super) fn new() -> Self {
-        Self { meter: Meter::new(options::Options::default()), ..Self::default() }
+        let options = Options { prompt_again: true, ..Options::default() };
+        Self { meter: Meter::new(options), ..Self::default() }
     }
 
     pub(super) fn frame(&mut self, frame: &Frame<'_>) {

@@ -100,7 +100,7 @@ proptest! {
 #[test]
 fn the_captures_of_these_tests_have_samples_in_both_directions() {
     let steps: Vec<Step> =
-        (0..4000u32).map(|i| ((i * i * 7 % 251) as u8, (i % 7 * 900) as u16, (i % 5000) as u16)).collect();
+        (0..8000u32).map(|i| ((i * i * 7 % 251) as u8, (i % 7 * 900) as u16, (i % 5000) as u16)).collect();
     let (_, samples) = measure(&capture(&steps), Options::default(), false, true);
     let count = |what: &str| samples.iter().filter(|sample| sample.contains(what)).count();
     let found = ["toward: true", "toward: false", "Utp", "Tcp"].map(count);

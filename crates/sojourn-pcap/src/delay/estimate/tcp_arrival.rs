@@ -3,18 +3,17 @@
 //! The time from a segment to the acknowledgement that its arrival caused is a round trip of both queues, and of
 //! nothing else. The segment is found by sequence numbers (RFC 9293, RFC 2018): without a hole, the last that is
 //! covered; in a hole, the one that the first SACK block adds; when the hole is filled, the retransmission whose stamp
-//! is echoed (RFC 7323 §4.3). What stays ambiguous (Karn) gives no delay: the next segment that is told of stands for
-//! it.
+//! is echoed (RFC 7323 §4.3). What stays ambiguous (Karn) gives nothing.
 //!
 //! An acknowledgement of one segment may have been delayed by its receiver: such are marked.
 
 use crate::decode::tcp::Segment;
 use crate::delay::estimate::tcp_report::before;
-use crate::delay::log::entry::MOST_COVERED;
+use crate::delay::stats::interpolation::Sent;
 use std::collections::VecDeque;
 
 /// Segments that are remembered; what is further in flight is not timed.
-const MOST_WAITING: usize = 4096;
+const MOST_WAITING: usize = 32_768;
 /// Retransmissions that are remembered.
 const MOST_AGAIN: usize = 64;
 
@@ -25,8 +24,6 @@ pub struct Departed {
     end: u32,
     stamp: u32,
     told: bool,
-    /// It arrived, and nothing tells which copy of it, or when.
-    ambiguous: bool,
     /// Frame number.
     pub frame: u64,
     /// Capture time, ns.
@@ -42,11 +39,10 @@ pub struct Arrival {
     pub departed: Departed,
     /// It may have waited for a second segment that never came.
     pub lone: bool,
-    /// Others arrived with it, which are acknowledged together.
-    pub together: bool,
-    /// Segments that nothing else tells of: this one, and those since the last that are known to have arrived. Without
-    /// them times of loss would count for less: acknowledgements are lost then, and segments sent twice.
-    pub stands_for: u32,
+    /// The segment had been sent before.
+    pub again: bool,
+    /// Segments that nothing else tells of: this one, and those before it that were acknowledged with it.
+    pub covered: u32,
 }
 
 /// Segments of one near sender that are in flight.
@@ -58,8 +54,8 @@ pub struct InFlight {
     highest: Option<u32>,
     last_ack: Option<u32>,
     hole: bool,
-    /// Segments that arrived, and of which nothing tells when, since the last of which something does.
-    untold: u32,
+    /// The first block of the last acknowledgement.
+    block: Option<(u32, u32)>,
 }
 
 impl InFlight {
@@ -73,11 +69,11 @@ impl InFlight {
     #[inline]
     pub fn sent(&mut self, segment: &Segment, stamp: u32, (frame, time): (u64, i64), length: u16) {
         let (seq, end) = (segment.seq, segment.end());
-        let departed = Departed { seq, end, stamp, told: false, ambiguous: false, frame, time, length };
+        let departed = Departed { seq, end, stamp, told: false, frame, time, length };
         if self.highest.is_some_and(|highest| before(seq, highest)) {
             // Of a segment that was sent twice, which copy arrived is not known: the first tells nothing any more.
             let at = self.fresh.partition_point(|other| before(other.seq, seq));
-            self.fresh.range_mut(at..).take_while(|other| before(other.seq, end)).for_each(Departed::repeated);
+            self.fresh.range_mut(at..).take_while(|other| before(other.seq, end)).for_each(|other| other.told = true);
             if self.again.len() == MOST_AGAIN {
                 self.again.pop_front();
             }
@@ -90,8 +86,9 @@ impl InFlight {
     }
 
     /// An acknowledgement came back, which echoes the stamp `echo`.
+    /// `untold` is given each other segment that it says arrived, of which nothing else tells.
     #[inline]
-    pub fn acknowledged(&mut self, ack: &Segment, echo: u32) -> Option<Arrival> {
+    pub fn acknowledged(&mut self, ack: &Segment, echo: u32, mut untold: impl FnMut(Sent)) -> Option<Arrival> {
         let last = self.last_ack.unwrap_or(ack.ack);
         if before(ack.ack, last) {
             return None;
@@ -105,13 +102,25 @@ impl InFlight {
         // What was sent twice and is now covered: the stamp that is echoed tells which copy, if any does.
         let resent = |departed: &Departed| !before(departed.seq, last) && before(departed.seq, ack.ack);
         let filled = ack.ack != last && (self.hole || self.again.iter().any(resent));
-        let told = if filled {
-            self.again.iter().rev().find(|&departed| resent(departed) && departed.stamp == echo).copied()
+        // A block that changed holds what caused this one (RFC 2018 §4); the one that the filling caused was lost.
+        let before_it = std::mem::replace(&mut self.block, block).filter(|&(_, right)| before(ack.ack, right));
+        let by_another = self.hole && block.is_some() && before_it.is_some() && before_it != block;
+        let told = if filled && by_another {
+            None
+        } else if filled {
+            let again = self.again.iter().rev().find(|&departed| resent(departed) && departed.stamp == echo).copied();
+            again.map(|departed| {
+                // Beyond a hole, or with what lies there, it is acknowledged at once (RFC 5681 §4.2).
+                let beyond = self.hole || block.is_some() || ack.ack != departed.end || last != departed.seq;
+                Arrival { departed, lone: !beyond, again: true, covered: 1 }
+            })
+        } else if let Some(block) = block {
+            self.selected(block).map(|departed| Arrival { departed, lone: false, again: false, covered: 1 })
         } else {
-            block.and_then(|block| self.selected(block))
+            None
         };
         self.hole = block.is_some();
-        let (mut covered, mut together, mut found) = (0, 0, None);
+        let (mut covered, mut fresh, mut found) = (0, 0, None::<Departed>);
         // An acknowledgement that echoes an older stamp than all that it covers was caused by another segment: one that
         // left before the capture began, and that the one here was sent again for.
         let older = self.fresh.front().is_some_and(|first| before(echo, first.stamp));
@@ -119,44 +128,45 @@ impl InFlight {
             && !before(ack.ack, front.end)
         {
             covered += 1;
-            together += u32::from(!front.told);
-            self.untold += u32::from(!front.told || front.ambiguous);
-            found = self.fresh.pop_front();
+            fresh += u32::from(!front.told);
+            let (last, departed) = (found, self.fresh.pop_front());
+            last.filter(|last| !last.told).inspect(|last| untold((last.time, last.frame)));
+            found = departed;
         }
         if covered > 0 {
-            self.again.retain(|departed| before(ack.ack, departed.end));
+            self.again.retain(|departed| {
+                let told = told.is_some_and(|told| told.departed == *departed);
+                let waits = before(ack.ack, departed.end);
+                if !waits && !told {
+                    untold((departed.time, departed.frame));
+                }
+                waits
+            });
         }
-        let alone = !filled && !self.hole;
-        let last = found.filter(|departed| departed.end == ack.ack && !departed.told && !older);
-        let departed = if alone { last } else { told }?;
-        let stands_for = self.untold.clamp(1, MOST_COVERED);
-        self.untold = self.untold.saturating_sub(stands_for);
-        Some(Arrival { departed, lone: alone && covered == 1, together: alone && together > 1, stands_for })
+        let last = found.filter(|departed| !departed.told);
+        let found = last.filter(|departed| departed.end == ack.ack && !filled && !self.hole && !older);
+        if let (Some(last), None) = (last, found) {
+            untold((last.time, last.frame));
+        }
+        if filled || self.hole {
+            return told;
+        }
+        found.map(|departed| Arrival { departed, lone: covered == 1, again: false, covered: fresh })
     }
 
-    /// The last segment that the first SACK block adds to what is known to have arrived. Those before it whose own
-    /// acknowledgements were lost are added by it, too.
+    /// The segment that the first SACK block adds to what is known to have arrived.
     fn selected(&mut self, (left, right): (u32, u32)) -> Option<Departed> {
+        // If something was sent again and lies there, that may be what it adds.
+        let within = |departed: &Departed| !before(departed.seq, left) && before(departed.seq, right);
+        let again = self.again.iter_mut().filter(|departed| within(departed) && !departed.told);
+        let again = again.map(|departed| departed.told = true).count();
         let at = self.fresh.partition_point(|departed| before(departed.end, right));
         let departed = *self.fresh.get(at)?;
-        if departed.end != right || before(departed.seq, left) || departed.told {
-            self.fresh[at].repeated();
-            return None;
+        let new = departed.end == right && !before(departed.seq, left) && !departed.told && again == 0;
+        if let Some(departed) = self.fresh.get_mut(at) {
+            departed.told = true;
         }
-        for other in self.fresh.range_mut(..=at).rev().take_while(|other| !before(other.seq, left)) {
-            if other.told && !other.ambiguous {
-                break;
-            }
-            self.untold += u32::from(!std::mem::replace(&mut other.told, true));
-        }
-        Some(departed)
-    }
-}
-
-impl Departed {
-    /// It was sent again, or a part of it: its arrival tells nothing any more, if none has been told.
-    fn repeated(&mut self) {
-        self.ambiguous |= !std::mem::replace(&mut self.told, true);
+        new.then_some(departed)
     }
 }
 
@@ -183,11 +193,15 @@ mod tests {
     #[test]
     fn an_acknowledgement_times_the_last_segment_that_it_covers() {
         let mut flight = five();
-        assert_eq!(frame(flight.acknowledged(&segment(0, 200, 0), 0)), Some((1, false)));
-        assert_eq!(frame(flight.acknowledged(&segment(0, 200, 0), 0)), None);
-        assert_eq!(frame(flight.acknowledged(&segment(0, 250, 0), 0)), None, "no segment ends there");
-        assert_eq!(frame(flight.acknowledged(&segment(0, 400, 0), 2)), Some((3, false)));
-        assert_eq!(frame(flight.acknowledged(&segment(0, 500, 0), 4)), Some((4, true)), "it may have been delayed");
+        assert_eq!(frame(flight.acknowledged(&segment(0, 200, 0), 0, |_| ())), Some((1, false)));
+        assert_eq!(frame(flight.acknowledged(&segment(0, 200, 0), 0, |_| ())), None);
+        assert_eq!(frame(flight.acknowledged(&segment(0, 250, 0), 0, |_| ())), None, "no segment ends there");
+        assert_eq!(frame(flight.acknowledged(&segment(0, 400, 0), 2, |_| ())), Some((3, false)));
+        assert_eq!(
+            frame(flight.acknowledged(&segment(0, 500, 0), 4, |_| ())),
+            Some((4, true)),
+            "it may have been delayed"
+        );
     }
 
     #[test]
@@ -195,79 +209,85 @@ mod tests {
         let mut flight = five();
         let beyond = segment(0, 0, 0).with(None, Some((100, 200)));
         let acks = [(beyond, 0), (segment(0, 100, 0), 0), (segment(0, 500, 0), 2)];
-        let told = acks.map(|(ack, echo)| flight.acknowledged(&ack, echo));
-        let stands_for = told.map(|arrival| arrival.map(|arrival| (arrival.departed.frame, arrival.stands_for)));
-        // The second was acknowledged selectively. What filled the hole is not known; then three came together, which
-        // stand for the first, too.
-        assert_eq!(stands_for, [Some((1, 1)), None, Some((4, 4))]);
-    }
-
-    #[test]
-    fn where_acknowledgements_are_lost_the_next_stands_for_what_they_would_have_told_of() {
-        let mut flight = five();
-        let stands_for = |arrival: Option<Arrival>| {
-            arrival.map(|arrival| (arrival.departed.frame, arrival.stands_for, arrival.together))
-        };
-        // The first segment was lost. Those of the second and the third, and then that of the fourth.
-        let beyond = |right| segment(0, 0, 0).with(None, Some((100, right)));
-        assert_eq!(stands_for(flight.acknowledged(&beyond(300), 9)), Some((2, 2, false)));
-        assert_eq!(stands_for(flight.acknowledged(&beyond(200), 9)), None, "that is known");
-        // The first and the fourth are sent again, and arrive, the fourth when it had arrived before.
-        flight.sent(&segment(0, 0, 100), 7, (50, 0), 166);
-        flight.sent(&segment(300, 0, 100), 8, (51, 0), 166);
-        assert_eq!(stands_for(flight.acknowledged(&beyond(400), 9)), None, "of two copies");
-        assert_eq!(stands_for(flight.acknowledged(&segment(0, 400, 0), 7)), Some((50, 2, false)));
-        assert_eq!(stands_for(flight.acknowledged(&segment(0, 500, 0), 4)), Some((4, 1, false)));
-        // Nothing was lost: those that are acknowledged together are two.
-        assert_eq!(stands_for(five().acknowledged(&segment(0, 200, 0), 0)), Some((1, 2, true)));
-        // Between two whose acknowledgements are lost, one was sent again.
-        let mut flight = five();
-        flight.sent(&segment(200, 0, 100), 7, (50, 0), 166);
-        assert_eq!(stands_for(flight.acknowledged(&beyond(400), 9)), Some((3, 2, false)));
-        // One of two copies arrived; the next, which is acknowledged alone, stands for it and came by itself.
-        let mut flight = five();
-        flight.sent(&segment(0, 0, 100), 7, (50, 0), 166);
-        let acks = [(0, 9), (100, 9), (200, 1)].map(|(ack, echo)| flight.acknowledged(&segment(0, ack, 0), echo));
-        assert_eq!(acks.map(stands_for), [None, None, Some((1, 2, false))]);
-    }
-
-    #[test]
-    fn an_arrival_stands_for_so_many_and_leaves_the_rest_to_the_next() {
-        let mut flight = InFlight::default();
-        for n in 0..30u32 {
-            flight.sent(&segment(100 * n, 0, 100), n, (u64::from(n), 0), 166);
-        }
-        let stands_for = [2000, 2900, 3000].map(|ack| flight.acknowledged(&segment(0, ack, 0), ack / 100 - 1));
-        assert_eq!(stands_for.map(|arrival| arrival.map(|arrival| arrival.stands_for)), [Some(15), Some(14), Some(1)]);
+        let told = acks.map(|(ack, echo)| flight.acknowledged(&ack, echo, |_| ()));
+        let covered = told.map(|arrival| arrival.map(|arrival| (arrival.departed.frame, arrival.covered)));
+        // The second was acknowledged selectively. What filled the hole is not known; then three came together.
+        assert_eq!(covered, [Some((1, 1)), None, Some((4, 3))]);
     }
 
     #[test]
     fn what_was_sent_again_for_a_segment_before_the_capture_is_not_timed() {
         let mut flight = InFlight::default();
         flight.sent(&segment(0, 0, 100), 50, (1, 0), 166);
-        assert_eq!(frame(flight.acknowledged(&segment(0, 100, 0), 20)), None, "the stamp is that of the first copy");
+        assert_eq!(
+            frame(flight.acknowledged(&segment(0, 100, 0), 20, |_| ())),
+            None,
+            "the stamp is that of the first copy"
+        );
         // Two that are acknowledged together echo the stamp of the first of them (RFC 7323 §4.3).
         flight.sent(&segment(100, 0, 100), 60, (2, 0), 166);
         flight.sent(&segment(200, 0, 100), 61, (3, 0), 166);
-        assert_eq!(frame(flight.acknowledged(&segment(0, 300, 0), 60)), Some((3, false)));
+        assert_eq!(frame(flight.acknowledged(&segment(0, 300, 0), 60, |_| ())), Some((3, false)));
     }
 
     #[test]
     fn in_a_hole_the_selective_acknowledgement_tells_which() {
         let mut flight = five();
         let beyond = |right| segment(0, 0, 0).with(None, Some((100, right)));
-        assert_eq!(frame(flight.acknowledged(&beyond(200), 9)), Some((1, false)));
-        assert_eq!(frame(flight.acknowledged(&beyond(300), 9)), Some((2, false)));
-        assert_eq!(frame(flight.acknowledged(&beyond(300), 9)), None, "each is told once");
+        assert_eq!(frame(flight.acknowledged(&beyond(200), 9, |_| ())), Some((1, false)));
+        assert_eq!(frame(flight.acknowledged(&beyond(300), 9, |_| ())), Some((2, false)));
+        assert_eq!(frame(flight.acknowledged(&beyond(300), 9, |_| ())), None, "each is told once");
         flight.sent(&segment(0, 0, 100), 7, (50, 0), 166);
         let mut other = five();
         std::mem::swap(&mut other, &mut flight);
         // The hole is filled by the retransmission, whose stamp is echoed.
-        assert_eq!(frame(other.acknowledged(&segment(0, 300, 0), 7)), Some((50, false)));
-        assert_eq!(frame(other.acknowledged(&segment(0, 500, 0), 3)), Some((4, false)));
+        assert_eq!(frame(other.acknowledged(&segment(0, 300, 0), 7, |_| ())), Some((50, false)));
+        assert_eq!(frame(other.acknowledged(&segment(0, 500, 0), 3, |_| ())), Some((4, false)));
         // The original that was only late: the stamp is not the retransmission's.
-        flight.acknowledged(&beyond(200), 9);
+        flight.acknowledged(&beyond(200), 9, |_| ());
         flight.sent(&segment(0, 0, 100), 7, (50, 0), 166);
-        assert_eq!(frame(flight.acknowledged(&segment(0, 200, 0), 0)), None);
+        assert_eq!(frame(flight.acknowledged(&segment(0, 200, 0), 0, |_| ())), None);
+    }
+
+    #[test]
+    fn of_what_was_acknowledged_together_each_other_one_is_untold() {
+        let (mut flight, mut untold) = (five(), Vec::new());
+        let beyond = segment(0, 0, 0).with(None, Some((200, 300)));
+        for (ack, echo) in [(beyond, 0), (segment(0, 0, 0), 0), (segment(0, 500, 0), 0)] {
+            flight.acknowledged(&ack, echo, |(_, frame)| untold.push(frame));
+        }
+        assert_eq!(untold, [0, 1, 3], "the third was told of, and the last caused it");
+    }
+
+    #[test]
+    fn what_was_sent_again_in_order_may_be_acknowledged_late() {
+        for (hole, lone) in [(false, true), (true, false)] {
+            let mut flight = five();
+            let block = hole.then_some((200, 300));
+            flight.acknowledged(&segment(0, 0, 0).with(None, block), 9, |_| ());
+            flight.sent(&segment(0, 0, 100), 7, (50, 0), 166);
+            assert_eq!(frame(flight.acknowledged(&segment(0, 100, 0), 7, |_| ())), Some((50, lone)));
+        }
+    }
+
+    #[test]
+    fn where_acknowledgements_are_lost_a_changed_block_tells_what_caused_one() {
+        for (block, told) in [((200, 300), Some((50, false))), ((200, 400), None)] {
+            let mut flight = five();
+            flight.acknowledged(&segment(0, 0, 0).with(None, Some((200, 300))), 9, |_| ());
+            flight.sent(&segment(0, 0, 100), 7, (50, 0), 166);
+            let filled = segment(0, 100, 0).with(None, Some(block));
+            assert_eq!(frame(flight.acknowledged(&filled, 7, |_| ())), told);
+        }
+    }
+
+    #[test]
+    fn a_block_that_something_sent_again_joined_tells_nothing_of_its_end() {
+        let mut flight = five();
+        flight.sent(&segment(200, 0, 100), 7, (50, 0), 166);
+        let joined = segment(0, 0, 0).with(None, Some((100, 500)));
+        assert_eq!(frame(flight.acknowledged(&joined, 9, |_| ())), None);
+        let mut flight = five();
+        assert_eq!(frame(flight.acknowledged(&joined, 9, |_| ())), Some((4, false)));
     }
 }

@@ -7,14 +7,14 @@ use crate::delay::estimate::{Estimator, tcp_observer, utp_observer};
 use crate::delay::host::Hosts;
 use crate::delay::host::statistics::Stats;
 use crate::delay::host::transmission::Transmission;
-use crate::delay::log::entry::{ECHOED, Entry, LONE, Sampled, TOWARD};
+use crate::delay::log::entry::{DATA, ECHOED, Entry, LONE, SPOKEN, Sampled, TOWARD};
 use crate::delay::protocol::Protocol;
 use crate::delay::track::clock_model::ClockModel;
 use crate::delay::track::{Before, Track};
 
 /// A receiver's delayed acknowledgement waits for no less, ns (40 ms in Linux): a queue grows less from one to the
 /// next.
-const DELAYED_ACK: f64 = 25e6;
+pub(crate) const DELAYED_ACK: f64 = 25e6;
 /// After so many in a row that seem delayed the queue did grow.
 const MOST_DELAYED: u8 = 8;
 /// Echoes by senders that paused for no longer than this, ns, tell when the packet that they echo arrived.
@@ -108,16 +108,14 @@ impl Sampler {
             let over = round_trip - self.round_trip_base - own;
             let sent = entry.time - round_trip as i64;
             return match self.toward(before, entry, excess, over) {
-                Ok(estimate) => {
+                Ok((estimate, paused)) => {
                     before.given[1] += 1;
-                    stats.to.add(estimate, entry.packets());
-                    stats.interpolation.told(sent, estimate.delay);
+                    stats.to.add(estimate, of_stamp(entry));
+                    stats.interpolation.told((sent, entry.frame()), estimate.delay, paused);
                     Some(((sent, estimate), true))
                 }
                 Err(why) => {
-                    if why == Discard::Paused {
-                        stats.interpolation.untold(sent, entry.packets());
-                    }
+                    stats.interpolation.paused((sent, entry.frame()), of_stamp(entry));
                     stats.to.discarded[why as usize] += 1;
                     None
                 }
@@ -167,9 +165,9 @@ impl Sampler {
     }
 
     /// The delay of a packet to the remote host: the round trip `over` the shortest, less what of it the packet that
-    /// came back waited, whose delay is `excess` but for its stamp's tick.
+    /// came back waited, whose delay is `excess` but for its stamp's tick; and whether that came after a pause.
     #[inline]
-    fn toward(&self, before: &mut Before, entry: &Entry, excess: f64, over: f64) -> Result<Estimate, Discard> {
+    fn toward(&self, before: &mut Before, entry: &Entry, excess: f64, over: f64) -> Result<(Estimate, bool), Discard> {
         let tick = self.tick;
         let phase = before.phase.filter(|(stamp, _)| *stamp == entry.stamp).map(|(_, phase)| phase);
         let back = tcp_observer::estimate(excess, tick, None, phase);
@@ -178,25 +176,26 @@ impl Sampler {
             return Err(Discard::Implausible);
         }
         let (last, delayed) = before.toward;
-        if entry.is(LONE) && delay > last + DELAYED_ACK && delayed < MOST_DELAYED {
+        if entry.is(LONE) && !entry.is(SPOKEN) && delay > last + DELAYED_ACK && delayed < MOST_DELAYED {
             before.toward.1 += 1;
             return Err(Discard::DelayedAck);
         }
-        let mut error = back.error;
-        if entry.is(ECHOED) {
+        let (mut error, mut paused) = (back.error, false);
+        if entry.is(ECHOED) || entry.is(SPOKEN) {
             // It arrived after the sender's packet before this one, and before this one.
             let pause = entry.stamp.saturating_sub(before.sent_at[1]) as f64 * tick;
-            if pause > PAUSE + tick && delay > PAUSE + tick {
+            paused = pause > PAUSE + tick;
+            if paused && delay > PAUSE + tick {
                 return Err(Discard::Paused);
             }
             error += pause.min(delay) / 2.0;
-            if pause > PAUSE + tick {
+            if paused {
                 // A sender that keeps its own pace echoes when it sends: anything from nothing on is as likely.
                 delay /= 2.0;
             }
         }
         before.toward = (delay, 0);
-        Ok(Estimate { delay, error: error + self.base_error })
+        Ok((Estimate { delay, error: error + self.base_error }, paused))
     }
 
     /// What a delay may lack, ns, in one direction.
@@ -209,6 +208,11 @@ impl Sampler {
     fn missing(&self) -> f64 {
         if self.unassigned > 0.0 { self.unassigned } else { f64::INFINITY }
     }
+}
+
+/// How many packets its delay is that of: those without data that were sent within one tick.
+fn of_stamp(entry: &Entry) -> u32 {
+    if entry.is(DATA) { 1 } else { entry.packets() }
 }
 
 /// Where the receiver's stamps stand after this entry.
@@ -233,7 +237,7 @@ mod tests {
         ask_sampler(0.0, |sampler| {
             let mut before = Before { sent_at: [100, 100 - pause], ..Before::default() };
             let entry = Entry::new(1, 100_000_000, 100, DATA | TOWARD | ECHOED, Some((40_000 + over * 1000) as u32));
-            sampler.toward(&mut before, &entry, 0.0, over as f64 * 1e6)
+            sampler.toward(&mut before, &entry, 0.0, over as f64 * 1e6).map(|(estimate, _)| estimate)
         })
     }
 
@@ -256,13 +260,13 @@ mod tests {
             let mut give = |ms: i64, over: u32, pause: i64| {
                 let mut before = Before { sent_at: [ms, ms - pause], ..Before::default() };
                 let extra = Some(40_000 + over * 1000);
-                let entry = Entry::new(1, ms * 1_000_000, ms, TOWARD | ECHOED, extra).covering(9);
+                let entry = Entry::new(ms as u64, ms * 1_000_000, ms, TOWARD | ECHOED, extra).covering(9);
                 sampler.sample::<true>(&entry, &mut line, &mut before, &mut stats).is_some()
             };
             assert!(give(100, 50, 1));
             // Sent 2 ms later; its receiver paused.
             assert!(!give(302, 250, 200));
-            stats.interpolation.settle(&mut stats.to.delay);
+            assert_eq!(stats.interpolation.settle(&mut stats.to.delay), 0);
             assert_eq!(stats.to.delay.count(), 18);
             assert_eq!((stats.to.delay.min(), stats.to.delay.max()), (48e6, 50e6));
         });
@@ -272,6 +276,19 @@ mod tests {
     fn what_a_delay_may_lack_has_no_bound_unless_round_trips_leave_one() {
         assert_eq!(ask_sampler(3e6, Sampler::missing), 3e6);
         assert_eq!(ask_sampler(0.0, Sampler::missing), f64::INFINITY);
+    }
+
+    #[test]
+    fn an_answer_with_data_of_its_own_tells_nothing_after_a_pause() {
+        let answered = |over: u32, pause: i64, flag: u64| {
+            ask_sampler(0.0, |sampler| {
+                let mut before = Before { sent_at: [100, 100 - pause], ..Before::default() };
+                let entry = Entry::new(1, 100_000_000, 100, DATA | TOWARD | flag, Some(40_000 + over * 1000));
+                sampler.toward(&mut before, &entry, 0.0, f64::from(over) * 1e6).map(|(estimate, _)| estimate.delay)
+            })
+        };
+        assert_eq!([0, SPOKEN].map(|flag| answered(20, 10, flag)), [Ok(20e6), Err(Discard::Paused)]);
+        assert_eq!(answered(20, 1, SPOKEN), Ok(20e6), "it was sent among others");
     }
 
     #[test]

@@ -11,18 +11,21 @@ use crate::delay::flow::tcp_connection::{
 };
 use crate::delay::flow::track_pair::TrackPair;
 use crate::delay::host::Near;
-use crate::delay::log::entry::{DATA, ECHOED, Entry, IDLE, LONE, MOST_COVERED, TOGETHER, TOWARD};
+use crate::delay::log::entry::{DATA, ECHOED, Entry, IDLE, LONE, SPOKEN, TOWARD};
 use crate::delay::meter_state::{MeterState, NONE};
 use crate::delay::options::Choice;
 use crate::delay::protocol::Protocol;
 use crate::delay::sighting::Seen;
 use crate::delay::sighting::flow_table::Key;
+use crate::delay::stats::interpolation::Sent;
 use crate::delay::track::TrackRef;
 use sojourn_net::with_defaults;
 use std::collections::VecDeque;
 
 /// Stamps of one side that the other has not echoed yet. 4096 milliseconds' worth at 1 ms; later ones are not timed.
 const MOST_ECHOES: usize = 4096;
+/// No answer to a SYN is sent again sooner, ns (RFC 6298).
+const FIRST_TIMEOUT: i64 = 1_000_000_000;
 /// A packet whose stamp the other side will echo.
 #[derive(Debug, Clone, Copy)]
 struct Echo {
@@ -39,8 +42,6 @@ struct Echo {
 #[derive(Debug, Default)]
 struct Side {
     echoes: VecDeque<Echo>,
-    /// Packets without data of this side that no echo told of, since the last that one did: it stands for them.
-    untold: u32,
     tracks: TrackPair,
     reports: Reports,
     in_flight: InFlight,
@@ -190,7 +191,10 @@ impl TcpFlow {
             last.pure = last.pure.saturating_add(1);
         }
         if !near[0] {
-            let echoed = if segment.flags & ACK != 0 { peer.echoed(echo, seen.time) } else { None };
+            let echoed = match segment.flags & ACK {
+                0 => None,
+                _ => peer.echoed(echo, seen.time, |sent, packets| state.untold(host, sent, packets, seen.time)),
+            };
             let round_trip = echoed.map(|(echo, _)| seen.time - echo.time);
             // Data that acknowledgements clock out tell that their sender is near, where it acknowledges nothing
             // itself.
@@ -255,7 +259,7 @@ impl TcpFlow {
         if let Some(round_trip) = round_trip
             && let Some(host) = state.hosts.all.get_mut(self.hosts[seen.side] as usize)
         {
-            host.echo_min = host.echo_min.min(round_trip);
+            host.answered(round_trip, seen.length);
         }
         let micros = round_trip.and_then(|ns| u32::try_from(ns / 1000).ok());
         let entry = Entry::new(seen.frame, seen.time, stamp, flags, micros).long(seen.length);
@@ -283,28 +287,30 @@ impl TcpFlow {
         }
         let host = self.hosts[seen.side];
         let [me, peer] = self.pair(seen.side);
-        let (frame, time, length, flags, packets) = match peer.in_flight.acknowledged(segment, echo) {
-            // A packet with data may have waited for that data.
-            Some(arrival) => {
-                let (sent, lone) = (arrival.departed, arrival.lone || segment.payload > 0);
-                let flags = if lone { LONE } else { 0 } | if arrival.together { TOGETHER } else { 0 };
-                (sent.frame, sent.time, sent.length, DATA | flags, arrival.stands_for)
+        let arrival = peer.in_flight.acknowledged(segment, echo, |sent| state.untold(host, sent, 1, seen.time));
+        let (frame, time, length, flags, packets) = match (arrival, echoed) {
+            (Some(arrival), _) => {
+                let sent = arrival.departed;
+                // A packet with data may have waited for that data.
+                let lone = arrival.lone && !(arrival.again && state.options.prompt_again);
+                let flags = if segment.payload > 0 { SPOKEN } else { 0 } | if lone { LONE } else { 0 };
+                (sent.frame, sent.time, sent.length, DATA | flags, arrival.covered)
             }
-            None => match echoed {
-                Some((echo, true)) if echo.pure > 0 && segment.payload > 0 => {
-                    peer.untold += u32::from(echo.pure);
-                    let packets = peer.untold.min(MOST_COVERED);
-                    peer.untold -= packets;
-                    (echo.frame, echo.time, echo.length, ECHOED, packets)
-                }
-                // It was not sent because they arrived.
-                Some((echo, true)) => return peer.untold += u32::from(echo.pure),
-                _ => return,
-            },
+            (None, Some((echo, true))) if echo.pure > 0 => {
+                let answers_syn = segment.flags & SYN != 0 && seen.time - echo.time < FIRST_TIMEOUT;
+                let flags = match segment.payload {
+                    _ if answers_syn => 0,
+                    // It was not sent because they arrived.
+                    0 => return state.untold(host, (echo.time, echo.frame), u32::from(echo.pure), seen.time),
+                    _ => ECHOED,
+                };
+                (echo.frame, echo.time, echo.length, flags, u32::from(echo.pure))
+            }
+            _ => return,
         };
         let Ok(micros) = u32::try_from((seen.time - time) / 1000) else { return };
         if let Some(host) = state.hosts.all.get_mut(host as usize) {
-            host.echo_min = host.echo_min.min(seen.time - time);
+            host.answered(seen.time - time, seen.length);
         }
         let entry = Entry::new(frame, seen.time, stamp, flags | TOWARD, Some(micros)).long(length).covering(packets);
         // Its sender's track is there: this packet was logged in it.
@@ -361,11 +367,14 @@ impl TcpFlow {
 impl Side {
     /// The packet of this side whose stamp the other side echoes, and whether this is the first echo of it.
     #[inline]
-    fn echoed(&mut self, echo: u32, time: i64) -> Option<(Echo, bool)> {
+    /// `untold` is given when others were sent that no echo told of, and how many.
+    fn echoed(&mut self, echo: u32, time: i64, mut untold: impl FnMut(Sent, u32)) -> Option<(Echo, bool)> {
         while let Some(front) = self.echoes.front()
             && before(front.stamp, echo)
         {
-            self.untold += if front.told { 0 } else { u32::from(front.pure) };
+            if front.pure > 0 && !front.told {
+                untold((front.time, front.frame), u32::from(front.pure));
+            }
             self.echoes.pop_front();
         }
         let front = self.echoes.front_mut()?;
@@ -400,14 +409,14 @@ mod tests {
 
     #[test]
     fn an_echo_stands_for_packets_without_data_that_none_told_of() {
-        let mut side = Side::default();
+        let (mut side, mut untold) = (Side::default(), 0);
         for stamp in 0..6 {
             let (time, frame) = (i64::from(stamp), u64::from(stamp));
             side.echoes.push_back(Echo { stamp, time, frame, length: 66, pure: u8::from(stamp != 2), told: false });
         }
         let mut echoed = |echo| {
-            let told = side.echoed(echo, 10).map(|(echo, first)| (echo.frame, first));
-            (told, side.untold)
+            let told = side.echoed(echo, 10, |_, packets| untold += packets).map(|(echo, first)| (echo.frame, first));
+            (told, untold)
         };
         assert_eq!(echoed(0), (Some((0, true)), 0));
         assert_eq!(echoed(4), (Some((4, true)), 2), "of data acknowledgements tell");

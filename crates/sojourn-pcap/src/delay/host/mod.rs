@@ -31,6 +31,8 @@ pub struct Host {
     pub response_min: i64,
     /// Shortest time from a packet to the stamp's echo, ns.
     pub echo_min: i64,
+    /// Length of the packet that came back then.
+    pub(crate) echo_length: u16,
     /// Shortest round trip that one connection's least delays in both directions add up to, ns.
     pub least_sum: f64,
     /// The user said whether it is local.
@@ -48,6 +50,14 @@ impl Host {
     #[inline]
     pub fn stats(&mut self, protocol: Protocol) -> &mut Stats {
         self.stats[protocol as usize].get_or_insert_default()
+    }
+
+    /// A packet of this length came back after so long, ns.
+    #[inline]
+    pub(crate) fn answered(&mut self, after: i64, length: u16) {
+        if after < self.echo_min {
+            (self.echo_min, self.echo_length) = (after, length);
+        }
     }
 
     /// Whether it is known to be near.
@@ -148,6 +158,7 @@ impl Hosts {
             address,
             response_min: i64::MAX,
             echo_min: i64::MAX,
+            echo_length: 0,
             least_sum: f64::INFINITY,
             told,
             transmission: Default::default(),

@@ -15,13 +15,14 @@ use crate::delay::stats::series::Series;
 pub struct DirectionStats {
     /// Queueing delay, over packets.
     pub delay: Quantiles,
-    /// Packets whose delay was told. Where the receiver acknowledges several at a time, it is told of one of them,
-    /// which stands for the others: else times of loss, when each is acknowledged, would count for more.
+    /// Packets whose delay was told. Where the receiver acknowledges several at a time, it is told of one of them.
     pub samples: u64,
     /// Sum of the uncertainties of the samples.
     pub uncertainty: FixedPointSum,
     /// Samples whose base is known to be that of an empty queue.
     pub certain: u64,
+    /// Packets that were answered after a pause, and that no others were sent beside that tell what they waited.
+    pub untold: u64,
     /// Largest delay that could be missing from the others, ns; infinite if nothing bounds it.
     pub missing: f64,
     /// Packets without a sample, by reason.
@@ -48,20 +49,23 @@ impl DirectionStats {
 
     /// Whether its delays are only lower bounds.
     pub fn lower_bound(&self) -> bool {
-        lower_bound(self.samples, self.samples - self.certain, self.discarded[Discard::Paused as usize])
+        lower_bound(self.samples, self.samples - self.certain) || self.many_untold()
+    }
+
+    /// Whether nothing tells what so many of those waited that were answered late that the mean may be another.
+    pub fn many_untold(&self) -> bool {
+        self.untold * 6 > self.delay.count() + self.untold
     }
 
     /// How much more its delays may be, ns, where that is known: not if what makes them lower bounds was left out.
     pub fn missing(&self) -> Option<f64> {
-        let all_told = !lower_bound(self.samples, 0, self.discarded[Discard::Paused as usize]);
-        (all_told && self.missing.is_finite()).then_some(self.missing)
+        (!self.many_untold() && self.missing.is_finite()).then_some(self.missing)
     }
 }
 
-/// Whether more than a few of the `samples` may lack something, or many were left out that seemed to have waited:
-/// echoed after a pause, they may have been answered late.
-pub fn lower_bound(samples: u64, lacking: u64, paused: u64) -> bool {
-    lacking * 20 > samples || paused * 6 > samples + paused
+/// Whether more than a few of the `samples` may lack something.
+pub fn lower_bound(samples: u64, lacking: u64) -> bool {
+    lacking * 20 > samples
 }
 
 /// What was found of a host under one protocol.
@@ -117,22 +121,21 @@ mod tests {
 
     #[test]
     fn more_than_a_few_that_lack_something_make_a_lower_bound() {
-        for (samples, lacking, paused, bound) in
-            [(100, 5, 0, false), (100, 6, 0, true), (50, 0, 10, false), (50, 0, 11, true), (0, 0, 0, false)]
-        {
-            assert_eq!(lower_bound(samples, lacking, paused), bound, "{samples} {lacking} {paused}");
+        for (samples, lacking, bound) in [(100, 5, false), (100, 6, true), (0, 0, false)] {
+            assert_eq!(lower_bound(samples, lacking), bound, "{samples} {lacking}");
         }
     }
 
     #[test]
-    fn what_was_left_out_for_having_waited_makes_a_lower_bound() {
+    fn many_of_which_nothing_tells_make_a_lower_bound() {
         let mut way = DirectionStats::default();
         way.count(500, true, 0.0);
-        for (paused, bound) in [(100, false), (101, true)] {
-            way.discarded[Discard::Paused as usize] = paused;
-            assert_eq!(way.lower_bound(), bound, "{paused}");
+        way.delay.add_times(1e6, 500);
+        for (untold, bound) in [(100, false), (101, true)] {
+            way.untold = untold;
+            assert_eq!(way.lower_bound(), bound, "{untold}");
             // What they waited nothing bounds.
-            assert_eq!(way.missing(), if bound { None } else { Some(0.0) }, "{paused}");
+            assert_eq!(way.missing(), if bound { None } else { Some(0.0) }, "{untold}");
         }
     }
 }

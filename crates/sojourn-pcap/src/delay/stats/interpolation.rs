@@ -1,63 +1,117 @@
 //! What packets to a host waited that nothing timely tells of: what others to it did that were sent beside them.
 //!
-//! The last acknowledgements of a burst are echoed when the next one begins, after a pause that says nothing of them.
-//! They met the queue that the data of other connections filled: without them, a direction's mean would be that of
-//! the packets that somebody answered at once. A queue that is first in, first out keeps their order, so that one that
-//! was sent between two others left between them; and what no packet that is told of was sent after has drained.
+//! An acknowledgement tells of one packet and covers others; the last acknowledgements of a burst are echoed when the
+//! next one begins, after a pause that says nothing of them. They met the queue that the data of other connections
+//! filled: without them, a direction's mean would be that of the packets that somebody answered at once. A queue that
+//! is first in, first out keeps their order, so that one that was sent between two others left between them; and what
+//! no packet that is told of was sent after has drained.
+//!
+//! Whether a packet that was answered after a pause is told of depends on what it waited: if that was little, the
+//! answer says so. Those of which it says nothing are placed beside others alone that would have been told of anyhow.
 
 use crate::delay::stats::quantiles::Quantiles;
 
-/// Samples that were sent nearer to each other say the same, ns.
-const NEAR: u64 = 1_000_000;
+/// Packets that were sent nearer to each other say the same if they waited alike, ns.
+const NEAR: i64 = 1_000_000;
 /// A queue is another one so much later, ns.
 const FAR: i64 = 100_000_000;
 
-/// Packets to one host since the log was finalized last, by when they were sent.
+/// When a packet was sent, and the number of its frame, which tells the order of those of one burst.
+pub(crate) type Sent = (i64, u64);
+
+/// What a packet waited that was sent then, ns.
+type Told = (Sent, f64);
+
+/// Packets of which nothing tells.
+#[derive(Debug, Clone, Copy)]
+struct Untold {
+    sent: Sent,
+    packets: u32,
+    /// The time at which that was seen; those of one time belong together.
+    seen: i64,
+}
+
+/// Packets to one host since the log was finalized last.
 #[derive(Debug, Default)]
 pub(crate) struct Interpolation {
-    told: Vec<(i64, f64)>,
-    untold: Vec<(i64, u32)>,
+    told: [Vec<Told>; 2],
+    untold: Vec<Untold>,
+    /// Those that were answered after a pause.
+    paused: Vec<Untold>,
 }
 
 impl Interpolation {
-    /// A packet that was sent then waited for so many ns.
+    /// A packet that was sent then waited for so many ns; `paused`: that is told because it was little.
     #[inline]
-    pub(crate) fn told(&mut self, sent: i64, delay: f64) {
-        if self.told.last().is_none_or(|(last, _)| sent.abs_diff(*last) >= NEAR) {
-            self.told.push((sent, delay));
+    pub(crate) fn told(&mut self, sent: Sent, delay: f64, paused: bool) {
+        let told = &mut self.told[usize::from(paused)];
+        let alike = |&((time, _), last): &Told| (sent.0 - time).abs() < NEAR && libm::fabs(delay - last) < NEAR as f64;
+        if !told.last().is_some_and(alike) {
+            told.push((sent, delay));
         }
     }
 
-    /// Of so many packets, the last of which was sent then, nothing else tells.
-    pub(crate) fn untold(&mut self, sent: i64, packets: u32) {
-        self.untold.push((sent, packets));
-    }
-
-    /// Count those that nothing else tells of among the delays.
-    pub(crate) fn settle(&mut self, delays: &mut Quantiles) {
-        let Self { mut told, untold } = std::mem::take(self);
-        if !untold.is_empty() {
-            told.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
-        }
-        for (sent, packets) in untold {
-            let after = told.partition_point(|(time, _)| *time < sent);
-            let earlier = after.checked_sub(1).map(|at| (sent - told[at].0, told[at].1));
-            let later = told.get(after).map(|&(time, delay)| (time - sent, delay));
-            if let Some(delay) = between(earlier, later) {
-                delays.add_times(delay, packets);
+    /// Of so many packets, the last of which was sent then, nothing else tells, as is `seen` now.
+    #[inline]
+    pub(crate) fn untold(&mut self, sent: Sent, packets: u32, seen: i64) {
+        match self.untold.last_mut() {
+            Some(last) if last.seen == seen && (sent.0 - last.sent.0).abs() < NEAR => {
+                last.packets = last.packets.saturating_add(packets);
             }
+            _ => self.untold.push(Untold { sent, packets, seen }),
         }
+    }
+
+    /// Of so many, an answer after a pause does not.
+    pub(crate) fn paused(&mut self, sent: Sent, packets: u32) {
+        self.paused.push(Untold { sent, packets, seen: sent.0 });
+    }
+
+    /// Count those that nothing else tells of among the delays; how many that were answered after a pause were sent
+    /// beside none.
+    pub(crate) fn settle(&mut self, delays: &mut Quantiles) -> u64 {
+        let Self { told: [mut told, paused], untold, paused: late } = std::mem::take(self);
+        if untold.is_empty() && late.is_empty() {
+            return 0;
+        }
+        let mut place = |told: &mut Vec<Told>, untold: Vec<Untold>| {
+            let mut alone = 0;
+            told.sort_unstable_by(|a, b| a.0.1.cmp(&b.0.1).then(a.1.total_cmp(&b.1)));
+            for Untold { sent: (time, frame), packets, .. } in untold {
+                let after = told.partition_point(|((_, other), _)| *other < frame);
+                // Round trips are told in microseconds: the one before may seem to have been sent after it.
+                let beside = |&((other, _), delay): &Told| ((other - time).abs(), delay);
+                let earlier = after.checked_sub(1).map(|at| beside(&told[at]));
+                let later = told.get(after).map(beside);
+                match between(earlier, later) {
+                    Some(delay) => delays.add_times(delay, packets),
+                    None => alone += u64::from(packets),
+                }
+            }
+            alone
+        };
+        let alone = place(&mut told, late);
+        told.extend(paused);
+        place(&mut told, untold);
+        alone
     }
 }
 
-/// The delay of a packet from those of the one before it and of the one after it, each with the time to it; none if
-/// the nearer one is far.
+/// The delay of a packet from those of the one before it and of the one after it, each with the time to it: between
+/// them, if neither is far; none if both are.
 fn between(earlier: Option<(i64, f64)>, later: Option<(i64, f64)>) -> Option<f64> {
     let drained = earlier.map(|(since, delay)| (delay - since as f64).max(0.0));
     let most = later.map_or(f64::INFINITY, |(until, delay)| until as f64 + delay);
-    let (since, until) = (earlier.map_or(i64::MAX, |at| at.0), later.map_or(i64::MAX, |at| at.0));
-    let nearer = if since < until { drained } else { later.map(|(_, delay)| delay) };
-    nearer.filter(|_| since.min(until) <= FAR).map(|delay| delay.min(most).max(drained.unwrap_or(0.0)))
+    let delay = match [earlier, later].map(|at| at.filter(|(apart, _)| *apart <= FAR)) {
+        [Some((0, before)), Some((0, after))] => f64::midpoint(before, after),
+        [Some((since, before)), Some((until, after))] => {
+            before + (after - before) * since as f64 / (since + until) as f64
+        }
+        [Some(_), None] => drained?,
+        [None, Some((_, after))] => after,
+        [None, None] => return None,
+    };
+    Some(delay.min(most).max(drained.unwrap_or(0.0)))
 }
 
 #[cfg(test)]
@@ -68,24 +122,61 @@ mod tests {
 
     #[test]
     fn what_nothing_tells_of_waited_what_those_beside_it_did() {
-        let mut beside = Interpolation::default();
+        let mut interpolation = Interpolation::default();
         // Of two connections, one after the other.
         for (sent, delay) in [(0, 1e6), (300, 40e6), (200, 20e6), (210, 30e6)] {
-            beside.told(sent * MS, delay);
+            interpolation.told((sent * MS, sent as u64), delay, false);
         }
         let mut delays = Quantiles::default();
         for (sent, packets) in [(204, 1), (206, 4), (301, 8), (401, 16), (150, 32)] {
-            beside.untold(sent * MS, packets);
+            interpolation.untold((sent * MS, sent as u64), packets, 0);
         }
-        beside.settle(&mut delays);
         // None was sent within a tenth of a second of the last but one.
+        assert_eq!(interpolation.settle(&mut delays), 0);
         assert_eq!(delays.count(), 1 + 4 + 8 + 32);
-        let sum = 16.0 + 30.0 * 4.0 + 39.0 * 8.0 + 20.0 * 32.0;
+        let sum = 24.0 + 26.0 * 4.0 + 39.0 * 8.0 + 20.0 * 32.0;
         assert!((delays.mean() / 1e6 - sum / 45.0).abs() < 1e-6, "{}", delays.mean());
         // Each log has its own.
-        beside.untold(204 * MS, 1);
-        beside.settle(&mut delays);
+        interpolation.untold((204 * MS, 204), 1, 0);
+        interpolation.paused((204 * MS, 204), 3);
+        assert_eq!(interpolation.settle(&mut delays), 3);
         assert_eq!(delays.count(), 45);
+    }
+
+    #[test]
+    fn of_a_burst_that_is_sent_at_once_each_waits_for_those_before_it() {
+        let (mut interpolation, mut delays) = (Interpolation::default(), Quantiles::default());
+        // Every other one is acknowledged; each takes 10 ms on the link.
+        for frame in 0..10u64 {
+            match frame % 2 {
+                0 => interpolation.untold((0, frame), 1, frame as i64),
+                _ => interpolation.told((0, frame), frame as f64 * 10e6, false),
+            }
+        }
+        assert_eq!(interpolation.settle(&mut delays), 0);
+        let sum = 10.0 + 20.0 + 40.0 + 60.0 + 80.0;
+        assert!((delays.mean() / 1e6 - sum / 5.0).abs() < 1e-6, "{}", delays.mean());
+    }
+
+    #[test]
+    fn the_order_of_frames_tells_who_was_first_where_round_trips_in_microseconds_do_not() {
+        let (mut interpolation, mut delays) = (Interpolation::default(), Quantiles::default());
+        interpolation.told((900, 0), 10e6, false);
+        interpolation.untold((0, 1), 1, 0);
+        interpolation.told((900, 2), 30e6, false);
+        assert_eq!((interpolation.settle(&mut delays), delays.mean()), (0, 20e6));
+    }
+
+    #[test]
+    fn what_a_pause_hides_is_not_placed_beside_what_is_told_because_it_was_little() {
+        let (mut interpolation, mut delays) = (Interpolation::default(), Quantiles::default());
+        interpolation.told((0, 0), 1e6, true);
+        interpolation.paused((MS, 1), 4);
+        interpolation.untold((2 * MS, 2), 2, 0);
+        assert_eq!((interpolation.settle(&mut delays), delays.count()), (4, 2));
+        interpolation.told((0, 0), 9e6, false);
+        interpolation.paused((MS, 1), 4);
+        assert_eq!((interpolation.settle(&mut delays), delays.max()), (0, 8e6));
     }
 
     #[test]
@@ -94,7 +185,8 @@ mod tests {
         let ms = |earlier, later| between(earlier, later).map(|delay| delay / 1e6);
         // What was there 30 ms before has left since; what came 10 ms later says how long it was.
         assert_eq!((ms(at(30, 50.0), None), ms(at(60, 50.0), None)), (Some(20.0), Some(0.0)));
-        assert_eq!((ms(None, at(10, 7.0)), ms(at(11, 1.0), at(10, 7.0))), (Some(7.0), Some(7.0)));
+        assert_eq!((ms(None, at(10, 7.0)), ms(at(30, 1.0), at(10, 7.0))), (Some(7.0), Some(5.5)));
+        assert_eq!((ms(at(101, 50.0), at(9, 7.0)), ms(at(9, 7.0), at(101, 50.0))), (Some(7.0), Some(0.0)));
         // It left after the one before it, and before the one after it.
         assert_eq!(ms(at(5, 50.0), at(4, 7.0)), Some(45.0));
         assert_eq!(ms(at(5, 30.0), at(6, 7.0)), Some(25.0));
@@ -103,9 +195,14 @@ mod tests {
     }
 
     #[test]
-    fn of_those_that_were_sent_together_one_is_enough() {
-        let mut beside = Interpolation::default();
-        (0..10_000).for_each(|i| beside.told(i * 1000, 1e6));
-        assert_eq!(beside.told.len(), 10);
+    fn of_those_that_were_sent_together_and_waited_alike_one_is_enough() {
+        let mut interpolation = Interpolation::default();
+        (0..10_000).for_each(|i| interpolation.told((i * 1000, i as u64), 1e6, false));
+        assert_eq!(interpolation.told[0].len(), 10);
+        (0..10).for_each(|i| interpolation.told((0, i as u64), i as f64 * 1e6, true));
+        assert_eq!(interpolation.told[1].len(), 10);
+        // Those that one acknowledgement covers.
+        (0..10_000).for_each(|i| interpolation.untold((i * 1000, i as u64), 1, i / 5000));
+        assert_eq!(interpolation.untold.len(), 10);
     }
 }

@@ -143,6 +143,7 @@ fn way(way: &DirectionStats, min_samples: u64) -> Vec<(&'static str, Value)> {
     keys.push(("lower_bound", known((few || way.lower_bound()).into())));
     let certainty = match way.lower_bound() {
         _ if few => "only a few packets could be timed",
+        true if way.many_untold() => "nothing tells what many packets waited",
         true => "lower bound",
         false => "base seen with an empty queue",
     };

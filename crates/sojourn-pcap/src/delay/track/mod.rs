@@ -147,7 +147,9 @@ impl Track {
     /// The shortest round trip on its path, ns.
     #[inline]
     pub(crate) fn shortest_round_trip(&self, hosts: &Hosts) -> i64 {
-        hosts.all[self.host[0] as usize].echo_min.saturating_add(self.path.longer)
+        let host = &hosts.all[self.host[0] as usize];
+        let own = host.transmission[0].of(host.echo_length) as i64;
+        host.echo_min.saturating_sub(own).saturating_add(self.path.longer)
     }
 
     /// The shortest round trip on its path that one connection's least delays add up to, ns, and what the path is

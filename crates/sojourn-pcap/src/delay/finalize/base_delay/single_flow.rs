@@ -22,7 +22,7 @@ use crate::delay::host::Hosts;
 use crate::delay::host::silence::{IDLE_SPREAD, SILENCE};
 use crate::delay::host::transmission::Transmission;
 use crate::delay::log::Log;
-use crate::delay::log::entry::{DATA, ECHOED, IDLE, TOWARD};
+use crate::delay::log::entry::{DATA, IDLE, TOWARD};
 use crate::delay::parallel::for_each;
 use crate::delay::protocol::Protocol;
 use crate::delay::track::Track;
@@ -151,7 +151,7 @@ fn second_look<const SLOW: bool>(
     let shows = !reported || track.protocol == Protocol::Utp;
     let tcp = clocks.protocol == Protocol::Tcp;
     let mut near = NearLeast { fine, count: 0, lowest: [0.0; LEAST] };
-    let [mut from, mut to] = track.evidence;
+    let ([mut from, mut to], mut last) = (track.evidence, i64::MIN / 2);
     for chunk in log.chunks(i) {
         for entry in chunk {
             let delay = clocks.delay(entry.time, entry.stamp, 0);
@@ -170,8 +170,13 @@ fn second_look<const SLOW: bool>(
             let mut above_to = f64::INFINITY;
             if let (true, Some(extra)) = (tcp, entry.extra()) {
                 above_to = floor - (delay - (i64::from(extra) * 1000 - echo_min) as f64);
-                to.add(above_to, spread);
-                to.data |= toward && !entry.is(ECHOED);
+                // However many packets answer one, it arrived once.
+                let arrived = entry.time / 1000 - i64::from(extra);
+                if (arrived - last).abs() > 1 {
+                    to.add(above_to, spread);
+                }
+                last = arrived;
+                to.data |= toward && entry.is(DATA);
             }
             // When a flow that was under way appeared after it, the silence was none.
             if entry.is(IDLE) && !(entry.time..entry.time.saturating_add(SILENCE)).contains(&hosts.midstream) {

@@ -9,9 +9,10 @@
 
 use crate::delay::estimate::tcp_observer;
 use crate::delay::finalize::first_look::least_delays::LONG;
-use crate::delay::finalize::transmission::dispersion::{LEAST, Times, tolerance};
+use crate::delay::finalize::queueing_delay::DELAYED_ACK;
+use crate::delay::finalize::transmission::dispersion::{FEWEST_SPACINGS, LEAST, MOST_SPACINGS, Times, tolerance};
 use crate::delay::host::transmission::Transmission;
-use crate::delay::log::entry::{ECHOED, Entry, TOGETHER};
+use crate::delay::log::entry::{ECHOED, Entry, LONE, SPOKEN};
 use crate::delay::track::Track;
 use crate::delay::track::clock_model::ClockModel;
 use sojourn_net::with_defaults;
@@ -20,15 +21,21 @@ use std::cmp::Reverse;
 /// Length of the frames of a handshake, bytes.
 const SHORT: u16 = 66;
 /// Packets that one acknowledgement tells of at most, as receivers send them.
-const MOST_TOGETHER: u32 = 2;
+const TOGETHER: u32 = 2;
 
-/// The least of what long packets of one connection take longer, ns, with the length of that packet, and whether it was
-/// acknowledged together with the one before it.
+/// The least of what long packets of one connection take longer, ns, with the length of that packet, and how many the
+/// acknowledgement that told of it stands for.
 #[derive(Debug, Clone, Copy)]
 struct Longer {
     by: f64,
     length: u16,
-    together: bool,
+    packets: u32,
+}
+
+/// The last of a connection's that was not held back: what it took longer, ns, and when it arrived.
+struct Last {
+    by: f64,
+    time: Option<i64>,
 }
 
 with_defaults! {
@@ -36,6 +43,8 @@ with_defaults! {
     #[derive(Debug)]
     pub(crate) struct ToHost {
         times: Times,
+        /// How far one connection's arrive apart, ns: at the most, as ticks leave it.
+        apiece: Vec<f64>,
         connections: Vec<Longer>,
         /// The shortest round trip of a long packet, ns, and its length.
         quickest: Option<(i64, u16)>,
@@ -47,14 +56,15 @@ with_defaults! {
 impl ToHost {
     /// Look at the packets of one connection.
     pub(crate) fn look<'a>(&mut self, entries: impl Iterator<Item = &'a Entry>, track: &Track) {
-        let (clocks, mut least) = (track.clock_model(), None);
-        entries.for_each(|entry| self.add(entry, track, &clocks, &mut least));
+        let (clocks, mut least, mut last) = (track.clock_model(), None, Last { by: f64::INFINITY, time: None });
+        entries.for_each(|entry| self.add(entry, track, &clocks, (&mut least, &mut last)));
         self.connections.extend(least);
         self.shortest = self.shortest.min(track.round_trip_base - track.path.longer as f64);
     }
 
     #[inline]
-    fn add(&mut self, entry: &Entry, track: &Track, clocks: &ClockModel, least: &mut Option<Longer>) {
+    fn add(&mut self, entry: &Entry, track: &Track, clocks: &ClockModel, seen: (&mut Option<Longer>, &mut Last)) {
+        let (least, last) = seen;
         let (Some(extra), false) = (entry.extra(), entry.is(ECHOED) || entry.length() < LONG) else { return };
         let excess = clocks.observed(entry.time, entry.stamp) - track.base + track.cross_flow_base;
         let tick = track.tick_ns.unwrap_or(0.0);
@@ -63,26 +73,42 @@ impl ToHost {
         // leaves some open: the least of thousands would be too low by half of it, unless each is the most it may be.
         let by = round_trip as f64 - track.round_trip_base - track.unassigned - (excess - tick).max(0.0);
         if least.is_none_or(|least| by < least.by) {
-            *least = Some(Longer { by, length: entry.length(), together: entry.is(TOGETHER) });
+            *least = Some(Longer { by, length: entry.length(), packets: entry.packets() });
         }
         let quick = round_trip - track.path.longer;
         if self.quickest.is_none_or(|(least, _)| quick < least) {
             self.quickest = Some((quick, entry.length()));
         }
-        self.times.add(entry.place, entry.time - back as i64);
-        self.times.tick = self.times.tick.max(tick);
+        // One that was held back is near the next.
+        let held = entry.is(SPOKEN) || (entry.is(LONE) && by > last.by + DELAYED_ACK);
+        if !held {
+            let time = entry.time - back as i64;
+            if self.apiece.len() < MOST_SPACINGS
+                && let Some(before) = last.time.replace(time)
+            {
+                self.apiece.push(((time - before) as f64 + tick) / f64::from(entry.packets()));
+            }
+            last.by = by;
+            self.times.add(entry.place, time);
+            self.times.tick = self.times.tick.max(tick);
+        }
     }
 
     /// The transmission, or that there is none; nothing of a few packets.
     pub(crate) fn told(self) -> Option<Transmission> {
-        let Self { times, connections, quickest, shortest } = self;
+        let Self { times, mut apiece, connections, quickest, shortest } = self;
         let (spacing, (quickest, length)) = times.spacing().zip(quickest)?;
         let denied = |found: &Transmission| {
             let expected = found.of(length);
             quickest as f64 - shortest < expected - tolerance(expected)
         };
         let nothing = connections.iter().filter(|longer| libm::fabs(longer.by) <= LEAST).count();
-        let found = (1..=MOST_TOGETHER).filter_map(|apart| {
+        // No link takes longer for each than they arrive apart.
+        let tenth = apiece.len() / 10;
+        let few = apiece.len() < FEWEST_SPACINGS;
+        let most = if few { f64::INFINITY } else { *apiece.select_nth_unstable_by(tenth, f64::total_cmp).1 };
+        let found = (1..=TOGETHER).filter(|apart| spacing / f64::from(*apart) <= most + tolerance(most));
+        let found = found.filter_map(|apart| {
             let agreeing: Vec<_> = connections.iter().filter_map(|of| of.agrees(spacing / f64::from(apart))).collect();
             let best = agreeing.iter().min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, found)| *found)?;
             Some((agreeing.len(), Reverse(apart), best))
@@ -104,7 +130,7 @@ impl Longer {
             let found = Transmission { short: SHORT, ns_per_byte: by / together / bytes };
             (by > LEAST && off <= tolerance(together * expected)).then_some((off / together, found))
         };
-        (1..=if self.together { MOST_TOGETHER } else { 1 }).filter_map(of).min_by(|a, b| a.0.total_cmp(&b.0))
+        (1..=TOGETHER.min(self.packets)).filter_map(of).min_by(|a, b| a.0.total_cmp(&b.0))
     }
 }
 
@@ -158,7 +184,7 @@ mod tests {
 
     /// What is told by connections whose least (ms) are known, each told of by acknowledgements of so many packets.
     fn told(connections: &[(f64, u32)], spacing: i64, quickest: f64) -> f64 {
-        let longer = |&(by, packets): &(f64, u32)| Longer { by: by * 1e6, length: 1514, together: packets > 1 };
+        let longer = |&(by, packets): &(f64, u32)| Longer { by: by * 1e6, length: 1514, packets };
         let mut to =
             ToHost { connections: connections.iter().map(longer).collect(), shortest: 40e6, ..ToHost::default() };
         to.quickest = Some((40_000_000 + (quickest * 1e6) as i64, 1514));
@@ -183,5 +209,34 @@ mod tests {
         assert!((told(&most, 3_000_000, 2.9) - 2.9).abs() < 1e-6);
         assert_eq!(told(&[(0.1, 1), (0.2, 1), (2.9, 1)], 3_000_000, 2.9), 0.0, "a shaper");
         assert_eq!(told(&[(2.9, 1)], 3_000_000, 1.9), 0.0, "none is quicker than the link");
+    }
+
+    #[test]
+    fn of_an_acknowledgement_that_was_held_back_the_next_is_no_spacing() {
+        // One arrives every 24 ms; each fifth is told of 40 ms later, 8 ms before the next but one.
+        let packet = |i: i64| {
+            [
+                i * 24_000_000 + if i % 5 == 4 { 40_000_000 } else { 0 },
+                64_000_000 + if i % 5 == 4 { 40_000_000 } else { 0 },
+                0,
+            ]
+        };
+        let mut to = ToHost::default();
+        let entries: Vec<Entry> = (0..200)
+            .map(packet)
+            .enumerate()
+            .map(|(place, [arrived, round_trip, _])| {
+                let entry = Entry::new(
+                    1,
+                    arrived + 20_000_000,
+                    arrived / 1000,
+                    DATA | TOWARD | LONE,
+                    Some((round_trip / 1000) as u32),
+                );
+                Entry { place: place as u32, ..entry.long(1514) }
+            })
+            .collect();
+        to.look(entries.iter(), &track(1e3));
+        assert!((to.told().unwrap().of(1514) - 24e6).abs() < 1.5e6);
     }
 }
