@@ -138,6 +138,7 @@ pub(crate) fn measure(
         };
         let wants = |frame: &Frame<'_>| wanted.wants(frame).map_err(Stop::Python);
         let done = meter.read(&mut capture, wants, told, || stopped.store(true, Ordering::Relaxed));
+        meter.end();
         let done = done.and_then(|()| hand_out(&mut meter));
         let done = done.and_then(|()| takers.finish().map_err(Stop::Python));
         done.and_then(|()| look(Some(1.0))).map_err(|stop| match stop {

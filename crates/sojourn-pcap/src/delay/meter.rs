@@ -154,6 +154,11 @@ impl Meter {
         }
     }
 
+    /// The capture is over: what waits for an answer waits in vain. The log is not finalized.
+    pub fn end(&mut self) {
+        self.forget();
+    }
+
     /// Frames taken in.
     pub fn frames(&self) -> u64 {
         self.frames

@@ -56,6 +56,22 @@ impl MeterState {
         }
     }
 
+    /// So many TCP packets without data to a host, the last of which was sent then, may have arrived or not.
+    #[inline]
+    pub(crate) fn unproven(&mut self, host: u32, sent: Sent, packets: u32) {
+        if let Some(host) = self.hosts.all.get_mut(host as usize) {
+            host.stats(Protocol::Tcp).interpolation.unproven(sent, packets);
+        }
+    }
+
+    /// A TCP segment with data left for a host, perhaps `again`.
+    #[inline]
+    pub(crate) fn data(&mut self, host: u32, again: bool) {
+        if let Some(host) = self.hosts.all.get_mut(host as usize) {
+            host.stats(Protocol::Tcp).interpolation.data(again);
+        }
+    }
+
     /// A track gets no more entries.
     pub(crate) fn close(&mut self, track: &mut Option<u32>) {
         if let Some(track) = track.take().and_then(|track| self.tracks.get_mut(track as usize)) {

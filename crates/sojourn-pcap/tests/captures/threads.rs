@@ -71,6 +71,7 @@ fn measure(bytes: &[u8], options: Options, whole: bool, samples: bool) -> (Strin
             }
         }
     }
+    meter.end();
     settle(&mut meter);
     (summary(&meter, 1).to_string(), told)
 }

@@ -65,9 +65,9 @@ impl InFlight {
         self.fresh.capacity() + self.again.capacity()
     }
 
-    /// A segment with data left.
+    /// A segment with data left; whether any of it had left before.
     #[inline]
-    pub fn sent(&mut self, segment: &Segment, stamp: u32, (frame, time): (u64, i64), length: u16) {
+    pub fn sent(&mut self, segment: &Segment, stamp: u32, (frame, time): (u64, i64), length: u16) -> bool {
         let (seq, end) = (segment.seq, segment.end());
         let departed = Departed { seq, end, stamp, told: false, frame, time, length };
         if self.highest.is_some_and(|highest| before(seq, highest)) {
@@ -77,12 +77,14 @@ impl InFlight {
             if self.again.len() == MOST_AGAIN {
                 self.again.pop_front();
             }
-            return self.again.push_back(departed);
+            self.again.push_back(departed);
+            return true;
         }
         self.highest = Some(end);
         if self.fresh.len() < MOST_WAITING {
             self.fresh.push_back(departed);
         }
+        false
     }
 
     /// An acknowledgement came back, which echoes the stamp `echo`.

@@ -39,6 +39,16 @@ struct Echo {
     told: bool,
 }
 
+impl Echo {
+    /// Say when it was sent if it may not have arrived, with how many that have its stamp.
+    #[inline]
+    fn unproven(&self, mut unproven: impl FnMut(Sent, u32)) {
+        if self.pure > 0 && !self.told {
+            unproven((self.time, self.frame), u32::from(self.pure));
+        }
+    }
+}
+
 #[derive(Debug, Default)]
 struct Side {
     echoes: VecDeque<Echo>,
@@ -84,7 +94,10 @@ impl TcpFlow {
 
     /// Forget what waits for an answer.
     pub(crate) fn forget(&mut self, state: &mut MeterState) {
-        self.sides.iter_mut().for_each(|side| side.forget(state));
+        for (side, &to) in self.sides.iter_mut().zip(self.hosts.iter().rev()) {
+            side.unechoed(|sent, packets| state.unproven(to, sent, packets));
+            side.forget(state);
+        }
     }
 
     /// Tracks are numbered anew.
@@ -193,7 +206,7 @@ impl TcpFlow {
         if !near[0] {
             let echoed = match segment.flags & ACK {
                 0 => None,
-                _ => peer.echoed(echo, seen.time, |sent, packets| state.untold(host, sent, packets, seen.time)),
+                _ => peer.echoed(echo, seen.time, |sent, packets| state.unproven(host, sent, packets)),
             };
             let round_trip = echoed.map(|(echo, _)| seen.time - echo.time);
             // Data that acknowledgements clock out tell that their sender is near, where it acknowledges nothing
@@ -212,8 +225,9 @@ impl TcpFlow {
             }
         } else if known && !near[1] && beside[side] && state.options.estimator != Choice::Reported {
             if segment.payload > 0 {
-                me.in_flight.sent(segment, value, (seen.frame, seen.time), seen.length);
+                let again = me.in_flight.sent(segment, value, (seen.frame, seen.time), seen.length);
                 me.count_places(state);
+                state.data(self.hosts[1 - side], again);
             }
             return;
         }
@@ -366,15 +380,13 @@ impl TcpFlow {
 
 impl Side {
     /// The packet of this side whose stamp the other side echoes, and whether this is the first echo of it.
+    /// `unproven` is given when others were sent that no echo told of, and how many.
     #[inline]
-    /// `untold` is given when others were sent that no echo told of, and how many.
-    fn echoed(&mut self, echo: u32, time: i64, mut untold: impl FnMut(Sent, u32)) -> Option<(Echo, bool)> {
+    fn echoed(&mut self, echo: u32, time: i64, mut unproven: impl FnMut(Sent, u32)) -> Option<(Echo, bool)> {
         while let Some(front) = self.echoes.front()
             && before(front.stamp, echo)
         {
-            if front.pure > 0 && !front.told {
-                untold((front.time, front.frame), u32::from(front.pure));
-            }
+            front.unproven(&mut unproven);
             self.echoes.pop_front();
         }
         let front = self.echoes.front_mut()?;
@@ -383,6 +395,11 @@ impl Side {
         }
         let first = !std::mem::replace(&mut front.told, true);
         Some((*front, first))
+    }
+
+    /// No echoes come any more.
+    fn unechoed(&self, mut unproven: impl FnMut(Sent, u32)) {
+        self.echoes.iter().for_each(|echo| echo.unproven(&mut unproven));
     }
 
     /// The clock was set or the route changed: what follows is measured from a base of its own.
@@ -422,5 +439,9 @@ mod tests {
         assert_eq!(echoed(4), (Some((4, true)), 2), "of data acknowledgements tell");
         assert_eq!(echoed(4), (Some((4, false)), 2));
         assert_eq!(echoed(5), (Some((5, true)), 2), "the one before was told of");
+        let last = Echo { stamp: 6, time: 6, frame: 6, length: 66, pure: 3, told: false };
+        side.echoes.push_back(last);
+        side.unechoed(|_, packets| untold += packets);
+        assert_eq!(untold, 2 + 3, "whether the last arrived nothing tells");
     }
 }

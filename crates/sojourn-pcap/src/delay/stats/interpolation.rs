@@ -8,6 +8,10 @@
 //!
 //! Whether a packet that was answered after a pause is told of depends on what it waited: if that was little, the
 //! answer says so. Those of which it says nothing are placed beside others alone that would have been told of anyhow.
+//!
+//! That a packet without data arrived, echoes alone say: one that is not echoed was lost, or others came before its
+//! receiver had something to send. As many of them count as arrived of the data that was sent the same way, which is
+//! sent again if it is lost. Where less data went there than such packets, nothing is known of them, and none counts.
 
 use crate::delay::stats::quantiles::Quantiles;
 
@@ -31,11 +35,25 @@ struct Untold {
     seen: i64,
 }
 
+/// How much went to a host, since the capture began.
+#[derive(Debug, Clone, Copy, Default)]
+struct Went {
+    /// Segments with data, all copies.
+    data: u64,
+    /// Those that were sent again.
+    again: u64,
+    /// Packets without data that nothing echoed.
+    unproven: u64,
+}
+
 /// Packets to one host since the log was finalized last.
 #[derive(Debug, Default)]
 pub(crate) struct Interpolation {
+    went: Went,
     told: [Vec<Told>; 2],
     untold: Vec<Untold>,
+    /// Those that may have been lost.
+    unproven: Vec<Untold>,
     /// Those that were answered after a pause.
     paused: Vec<Untold>,
 }
@@ -54,12 +72,20 @@ impl Interpolation {
     /// Of so many packets, the last of which was sent then, nothing else tells, as is `seen` now.
     #[inline]
     pub(crate) fn untold(&mut self, sent: Sent, packets: u32, seen: i64) {
-        match self.untold.last_mut() {
-            Some(last) if last.seen == seen && (sent.0 - last.sent.0).abs() < NEAR => {
-                last.packets = last.packets.saturating_add(packets);
-            }
-            _ => self.untold.push(Untold { sent, packets, seen }),
-        }
+        join(&mut self.untold, Untold { sent, packets, seen });
+    }
+
+    /// Of so many without data, the last of which was sent then, nothing tells that they arrived.
+    pub(crate) fn unproven(&mut self, sent: Sent, packets: u32) {
+        self.went.unproven += u64::from(packets);
+        join(&mut self.unproven, Untold { sent, packets, seen: 0 });
+    }
+
+    /// A segment with data left, perhaps `again`.
+    #[inline]
+    pub(crate) fn data(&mut self, again: bool) {
+        self.went.data += 1;
+        self.went.again += u64::from(again);
     }
 
     /// Of so many, an answer after a pause does not.
@@ -70,10 +96,13 @@ impl Interpolation {
     /// Count those that nothing else tells of among the delays; how many that were answered after a pause were sent
     /// beside none.
     pub(crate) fn settle(&mut self, delays: &mut Quantiles) -> u64 {
-        let Self { told: [mut told, paused], untold, paused: late } = std::mem::take(self);
-        if untold.is_empty() && late.is_empty() {
+        let Self { went, told: [mut told, paused], untold, paused: late, unproven } = std::mem::take(self);
+        self.went = went;
+        let unproven = if went.arrives() > 0.0 { unproven } else { Vec::new() };
+        if untold.is_empty() && late.is_empty() && unproven.is_empty() {
             return 0;
         }
+        let arrived = arrived(unproven, went.arrives());
         let mut place = |told: &mut Vec<Told>, untold: Vec<Untold>| {
             let mut alone = 0;
             told.sort_unstable_by(|a, b| a.0.1.cmp(&b.0.1).then(a.1.total_cmp(&b.1)));
@@ -93,8 +122,40 @@ impl Interpolation {
         let alone = place(&mut told, late);
         told.extend(paused);
         place(&mut told, untold);
+        place(&mut told, arrived);
         alone
     }
+}
+
+impl Went {
+    /// The share of packets that arrives, as data tell; 0 if they are too few.
+    fn arrives(&self) -> f64 {
+        if self.data == 0 || self.data < self.unproven { 0.0 } else { 1.0 - self.again as f64 / self.data as f64 }
+    }
+}
+
+/// Add packets to those that were seen at the same time and sent beside them.
+#[inline]
+fn join(all: &mut Vec<Untold>, one: Untold) {
+    match all.last_mut() {
+        Some(last) if last.seen == one.seen && (one.sent.0 - last.sent.0).abs() < NEAR => {
+            last.packets = last.packets.saturating_add(one.packets);
+        }
+        _ => all.push(one),
+    }
+}
+
+/// Of all packets so large a share, evenly.
+fn arrived(mut all: Vec<Untold>, share: f64) -> Vec<Untold> {
+    all.sort_unstable_by_key(|untold| untold.sent.1);
+    let mut owed = 0.5;
+    for untold in &mut all {
+        owed += f64::from(untold.packets) * share;
+        untold.packets = owed as u32;
+        owed -= f64::from(untold.packets);
+    }
+    all.retain(|untold| untold.packets > 0);
+    all
 }
 
 /// The delay of a packet from those of the one before it and of the one after it, each with the time to it: between
@@ -177,6 +238,31 @@ mod tests {
         interpolation.told((0, 0), 9e6, false);
         interpolation.paused((MS, 1), 4);
         assert_eq!((interpolation.settle(&mut delays), delays.max()), (0, 8e6));
+    }
+
+    #[test]
+    fn of_packets_that_may_have_been_lost_as_many_arrived_as_of_the_data() {
+        // So many segments, so many of them again; so many packets of which nothing tells; how many of them count.
+        for (data, again, packets, counted) in
+            [(100, 20, 100, 80), (100, 0, 100, 100), (99, 0, 100, 0), (0, 0, 100, 0), (1000, 1000, 100, 0)]
+        {
+            let (mut interpolation, mut delays) = (Interpolation::default(), Quantiles::default());
+            (0..data).for_each(|i| interpolation.data(i < again));
+            interpolation.told((0, 0), 5e6, false);
+            (1..=packets).for_each(|i| interpolation.unproven((i * 2 * NEAR, i as u64), 1));
+            interpolation.told((packets * 2 * NEAR, 1000), 5e6, false);
+            assert_eq!((interpolation.settle(&mut delays), delays.count()), (0, counted), "{data} {again}");
+        }
+    }
+
+    #[test]
+    fn those_that_arrived_lie_evenly_among_those_that_may_have() {
+        let of = |frame| Untold { sent: (0, frame), packets: 3, seen: 0 };
+        let packets =
+            |share| arrived((0..4).rev().map(of).collect(), share).iter().map(|of| of.packets).collect::<Vec<_>>();
+        assert_eq!((packets(1.0), packets(0.5), packets(0.1)), (vec![3; 4], vec![2, 1, 2, 1], vec![1]));
+        let frames: Vec<_> = arrived((0..4).rev().map(of).collect(), 1.0).iter().map(|of| of.sent.1).collect();
+        assert_eq!(frames, [0, 1, 2, 3]);
     }
 
     #[test]
