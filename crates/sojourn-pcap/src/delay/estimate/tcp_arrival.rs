@@ -193,6 +193,16 @@ mod tests {
     }
 
     #[test]
+    fn a_long_flight_is_timed_to_its_end() {
+        let mut flight = InFlight::default();
+        for n in 0..20_000u32 {
+            flight.sent(&segment(100 * n, 0, 100), 1, (u64::from(n), 0), 166);
+        }
+        let last = flight.acknowledged(&segment(0, 2_000_000, 0), 1, |_| ());
+        assert_eq!(frame(last), Some((19_999, false)));
+    }
+
+    #[test]
     fn an_acknowledgement_times_the_last_segment_that_it_covers() {
         let mut flight = five();
         assert_eq!(frame(flight.acknowledged(&segment(0, 200, 0), 0, |_| ())), Some((1, false)));

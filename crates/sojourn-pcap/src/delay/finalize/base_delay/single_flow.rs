@@ -253,6 +253,36 @@ mod tests {
     }
 
     #[test]
+    fn many_packets_that_answer_one_are_one_arrival() {
+        let arrivals = |answers: i64| {
+            let (mut log, mut hosts) = (Log::default(), Hosts::new(Vec::new()));
+            let mut tracks = vec![track(Estimator::Observer, Protocol::Tcp)];
+            tracks[0].key.address.into_iter().for_each(|address| _ = hosts.of(address));
+            hosts.all[0].echo_min = 40_000_000;
+            for (i, answer) in (0..10i64).flat_map(|i| (0..answers).map(move |answer| (i, answer))) {
+                // One is sent every 100 ms; its answers leave a millisecond apart.
+                let after = 40_000 + answer * 1000;
+                let time = i * 100_000_000 + after * 1000;
+                log.push(0, Entry::new(1, time, (time - 20_000_000) / 1_000_000, DATA, Some(after as u32)));
+            }
+            finalize(&log, &mut tracks, &[None], &mut hosts, 1);
+            tracks[0].evidence[1].all
+        };
+        assert_eq!([1, 5].map(arrivals), [10, 10]);
+    }
+
+    #[test]
+    fn the_shortest_round_trip_lacks_what_a_long_packet_took_on_the_link() {
+        let (track, mut hosts) = (track(Estimator::Observer, Protocol::Tcp), Hosts::new(Vec::new()));
+        track.key.address.into_iter().for_each(|address| _ = hosts.of(address));
+        hosts.all[0].transmission[0] = Transmission { short: 66, ns_per_byte: 1000.0 };
+        for (after, length) in [(42_000_000, 66), (41_000_000, 1066), (43_000_000, 66)] {
+            hosts.all[0].answered(after, length);
+        }
+        assert_eq!(track.shortest_round_trip(&hosts), 40_000_000);
+    }
+
+    #[test]
     fn the_least_delays_of_one_connection_add_up_to_a_round_trip_of_empty_queues() {
         // A path of 20 ms each way, whose queues are in turn 100 ms and empty, so that each round trip takes 140 ms.
         // The second connection sees one such time only, and a round trip of 140 ms is no empty one to it either.
