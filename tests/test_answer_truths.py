@@ -45,6 +45,14 @@ def test_a_queue_that_let_nothing_through_is_not_the_one_with_the_least_delay() 
     assert nothing.sentences[0].startswith("The results hold nothing that could be judged")
 
 
+def test_of_cells_that_were_run_once_no_difference_is_called_chance() -> None:
+    def said(times: int) -> str:
+        return compare({kind: [voice(4.2)] * times for kind in ("fifo", "codel")}).sentences[0]
+
+    assert said(1).endswith("queueing delay and utilisation differ by less than matters.")
+    assert said(2).endswith("differ by no more than chance, or by less than matters.")
+
+
 def test_the_page_of_silence_names_the_judged_cell_and_no_lacking_number(tmp_path: Path) -> None:
     text = page(tmp_path, with_series([silent(one({KIND: "fifo"})), one({KIND: "codel"}, delay=20.0)]))
     assert "Inside the one cell that could be judged A look inside: codel" in text

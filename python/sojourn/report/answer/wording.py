@@ -66,8 +66,8 @@ def headline(cells: Cells, ranking: Ranking, goals: Sequence[Goal], once: bool) 
         every = len(chosen) == total
         names = f"{total} {cells.plural} that were tried" if every else f"{cells.plural} {cells.text(chosen)}"
         said = [
-            f"The {names} cannot be told apart: {whose}, queueing delay and utilisation differ by no more "
-            "than chance, or by less than matters."
+            f"The {names} cannot be told apart: {whose}, queueing delay and utilisation differ by "
+            + ("less than matters." if once else "no more than chance, or by less than matters.")
         ]
         said += [] if every else [f"With each of them {lost}{_runner_up(cells, ranking, chosen)}."]
         if others := [choice for choice in ranking.alike if choice not in chosen]:
