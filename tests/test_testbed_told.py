@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import socket
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +19,7 @@ from sojourn.sweep import testbed
 from sojourn.sweep.simulation import Done, Failed
 from sojourn.sweep.testbed import bed, series
 from sojourn.sweep.testbed import point as on_bed
-from sojourn.sweep.testbed.host import GRACE_S
+from sojourn.sweep.testbed.host import GRACE_S, told_when_over
 from sojourn.sweep.testbed.program import Program, Settings
 
 MS = 1_000_000
@@ -173,3 +174,16 @@ def test_a_log_is_written_where_something_is_read_from_it_and_kept_where_it_is_a
     assert json.loads((tmp_path / "timings.jsonl").read_text())["wall_s"] == 2.5
     other = on_bed.run_point(one, str(tmp_path), log, "another")
     assert isinstance(other, Failed) and other.fatal and "another engine" in other.reason
+
+
+def test_an_end_that_is_over_is_not_waited_for_while_the_emulator_holds_its_socket() -> None:
+    here, there = socket.socketpair()
+    with here, there, there.dup():
+        with told_when_over(there):
+            here.setblocking(False)
+            with pytest.raises(BlockingIOError):
+                here.recv(1)
+        assert here.recv(1) == b""
+        # Who is over later finds the other end gone, and that is no failure.
+        with told_when_over(here):
+            here.close()

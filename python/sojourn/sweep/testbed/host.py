@@ -253,15 +253,30 @@ def main(plan_file: str, end: str) -> int:
         listens.bind(("0.0.0.0", 1))
         peer = socket.socket(fileno=plan["peers"][end])
         os.close(plan["peers"]["server" if end == "client" else "client"])
-        bell = _Bell()
-        children = _start(plan, end, bell)
-        signal.signal(signal.SIGTERM, lambda *_: os._exit(143))
-        if not bell.await_all(len(children)):
-            return 1
-        epoch = _time_zero(plan["begin"], peer, end)
-        if epoch is None:
-            return 1
-        bell.ring(epoch)
+        with told_when_over(peer):
+            return _run_all(plan, end, peer)
+
+
+@contextmanager
+def told_when_over(peer: socket.socket) -> Iterator[None]:
+    """Tell the other end when this one is over: closing alone does not, while the emulator holds a copy."""
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            peer.shutdown(socket.SHUT_RDWR)
+
+
+def _run_all(plan: Mapping[str, Any], end: str, peer: socket.socket) -> int:
+    bell = _Bell()
+    children = _start(plan, end, bell)
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(143))
+    if not bell.await_all(len(children)):
+        return 1
+    epoch = _time_zero(plan["begin"], peer, end)
+    if epoch is None:
+        return 1
+    bell.ring(epoch)
     end_s = (epoch + plan["duration_ns"]) * 1e-9
     # What has ended earlier has nothing more to do, as a web user who has seen the page.
     _reap(children, end_s)
@@ -270,9 +285,7 @@ def main(plan_file: str, end: str) -> int:
         for child in children:
             os.kill(child, number)
         _reap(children, time.monotonic() + GRACE_S)
-    if end == "server":
-        peer.close()
-    else:
+    if end == "client":
         peer.settimeout(2 * GRACE_S)
         with suppress(OSError):
             peer.recv(1)
