@@ -99,7 +99,7 @@ def point(folder: Path, *parts: str) -> Point:
             [flows(BULK), flows(BULK + "timestamps = false")],
             "flows.1: tcp_timestamps is one setting for a whole network, and flows.0 needs 1",
         ),
-        ([VOICE, '[[users]]\nkind = "gaming"'], "users.1.kind: the testbed has no 'gaming'; it has"),
+        ([VOICE, '[[users]]\nkind = "responsiveness"'], "users.1.kind: the testbed has no 'responsiveness'"),
     ],
 )
 def test_what_has_no_real_counterpart_is_refused_before_anything_runs(

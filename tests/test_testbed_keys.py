@@ -27,7 +27,7 @@ from test_keys_count import COUNTS, FIFO, SCENES
 FILE = Path(__file__).parent / "data" / "words" / "testbed.txt"
 SHOWN = ("path", "hops", "access", "sessions", "cbr", "poisson", "packmime", "video", "chirp", "heartbeat",
          "on-off", "voice", "opus", "talk", "playout", "web", "browser", "adaptive", "call",
-         "page")  # fmt: skip
+         "gaming", "cloud-gaming", "page")  # fmt: skip
 SHORT = (("duration", "4s"), ("warmup", "1s"))
 ALONE = {"web": (("users.0.object-restart", "false"),)}
 MORE = {

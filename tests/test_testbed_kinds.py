@@ -19,7 +19,6 @@ from sojourn.sweep.testbed.host import Host
 from sojourn.sweep.testbed.kind import Connection, Gathered, Place
 from sojourn.sweep.testbed.kinds import SOURCES, USERS, datagrams, turns
 from sojourn.sweep.testbed.kinds.browser import unset
-from sojourn.sweep.testbed.kinds.voice import _complete, _users, fates
 from sojourn.sweep.testbed.plan import plan, refused, variables
 from sojourn.sweep.testbed.program import Left, Program
 
@@ -206,39 +205,6 @@ def test_what_arrived_of_datagrams_is_shared_by_their_sources_and_lateness_is_sa
         datagrams.program(at, big)  # type: ignore[arg-type]
 
 
-def test_calls_have_the_payload_types_of_rfc_3551_and_dtx_is_refused() -> None:
-    for codec, payload in (("g711a", 8), ("g729a", 18), ("g722", 9), ("opus", 96)):
-        text = f'[[users]]\nkind = "voice"\ncodec = "{codec}"\ncall = "1s"\nscore = "emodel"\n'
-        at = place(text, "users")
-        assert USERS["voice"].programs(at)[0].client["payload"] == payload
-        assert USERS["voice"].refused(at.entry) is None
-    why = USERS["voice"].refused({"opus": {"dtx": True}})
-    assert why is not None and why.startswith("opus.dtx: ")
-
-
-def test_a_packet_s_fate_is_from_its_own_sender_to_the_other_end(tmp_path: Path) -> None:
-    for name, times in {
-        "sent-client": [10, 20, -1], "arrived-server": [15, -1, 30],
-        "sent-server": [100], "arrived-client": [107],
-    }.items():  # fmt: skip
-        np.save(tmp_path / f"{name}.npy", np.array(times))
-    sent, delay = fates(np.array([True, False, True, True]), Left({}, {}, tmp_path))
-    # One that was never sent is lost, whatever was noted elsewhere.
-    assert (sent.tolist(), delay.tolist()) == ([10, 100, 20, 0], [5, 7, -1, -1])
-    assert _users(np.array([0, 1, 2, 3, 2])).tolist() == [0, 0, 1, 1, 1]
-    assert _users(np.array([1, 2, 3, 4])).tolist() == [0, 0, 1, 1]
-
-
-def test_calls_count_that_began_after_the_warm_up_and_ended_a_second_before_the_end() -> None:
-    table = {
-        "user": np.array([0, 0, 0, 0, 1, 1, 1], dtype=np.uint32),
-        "call": np.array([0, 0, 1, 1, 0, 1, 1], dtype=np.uint32),
-        "sent_ns": np.array([1, 3, 2, 9, 2, 3, 10], dtype=np.uint64) * S,
-    }
-    kept = _complete(table, 2 * S, 10 * S)
-    assert kept.tolist() == [False, False, True, True, True, False, False]
-
-
 def test_connections_by_turns_are_counted_by_their_sources_at_their_receivers() -> None:
     at = place(flows('kind = "sessions", preset = "imc14", parallel = 2', more="count = 2"))
     none = {"retransmits": 0, "timeouts": 0, "timeout_wait_s": 0.0, "began_ns": 1, "rtt_ns": 0}
@@ -417,9 +383,3 @@ def test_groups_have_round_trips_loss_and_repairs_of_their_own() -> None:
     assert down["rtt_ms"] == {"mean": 2.0, "p50": 2.0, "p95": 2.9} and "rtt_ms" not in up
     assert come["fairness"] == {"down": {"flows": 1, "jain": 1.0}, "up": {"flows": 2, "jain": 0.8}}
     assert come["flows"]["goodput_bps"] == 12e6 and come["flows"]["mean_concurrent"] == 0.125
-
-
-def test_callers_whose_calls_outlast_the_run_leave_no_table() -> None:
-    callers = place('[[users]]\nkind = "voice"\ncodec = "g711a"\ncall = "60s"\nscore = "emodel"\n', "users")
-    found = USERS["voice"].gather(callers, [Left({"late_p99_us": 5.0}, {"late_p99_us": 3e3}, Path())])
-    assert found.tables == {} and found.notes == ["one in a hundred datagrams was sent 3.0 ms late or more"]

@@ -49,6 +49,9 @@ call = "500ms"
 gap = "0s"
 score = "emodel"
 start-within = "100ms"
+[[users]]
+kind = "gaming"
+start-within = "100ms"
 [record]
 losses = ["down"]
 series = true
@@ -145,6 +148,15 @@ def test_a_study_between_real_programs_has_the_results_of_a_simulation(sojourn: 
     talks = real["voice"]["talks"]
     # A packet takes less than a millisecond on the line.
     assert talks["calls"] > 0 and 15 < talks["delay_ms"] < 15 + longest_ms + 5
+    ticks = log.filter(pl.col("kind") == "video", pl.col("drop_cause").is_null())
+    waits = [
+        (pl.col("depart_ns") - pl.col("arrive_ns").cast(pl.Int64)).filter(pl.col("link") == way).median()
+        / 1e6
+        for way in ("down", "up")
+    ]
+    waited_ms = sum(ticks.select(down=waits[0], up=waits[1]).row(0))
+    game = real["gaming"]
+    assert game["windows"] == 1 and 30 < game["rtt_ms"]["median"] < 30 + 2 * waited_ms + 10
     # From a SYN to what follows its answer is a round trip. Busy processors lengthen it, but not the least.
     tcp = pl.col("kind").is_in(["control", "data", "ack"])
     up = log.filter(pl.col("link") == "up", tcp)

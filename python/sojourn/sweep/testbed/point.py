@@ -137,10 +137,14 @@ def _made(point: Point, report: dict[str, Any], gathered: Sequence[tuple[Place, 
     }
 
 
+_CARRIED = {"voice": "voice", **dict.fromkeys(("video", "gaming", "cloud-gaming"), "video")}
+"""By kind of source or user: what the packet log calls their datagrams, as that of a simulation does."""
+
+
 def _carries(place: Place) -> str | None:
     """Return what the datagrams of an entry are, as the packet log calls it, if not just datagrams."""
     kind = (place.entry["source"] if place.part == "flows" else place.entry)["kind"]
-    return kind if kind in ("voice", "video") else None
+    return _CARRIED.get(kind)
 
 
 def _origin(place: Place) -> int:

@@ -6,6 +6,7 @@ from sojourn.sweep.testbed.kinds.browser import Browser
 from sojourn.sweep.testbed.kinds.bulk import Bulk
 from sojourn.sweep.testbed.kinds.call import Call
 from sojourn.sweep.testbed.kinds.datagrams import Datagrams
+from sojourn.sweep.testbed.kinds.gaming import Gaming
 from sojourn.sweep.testbed.kinds.page import Page
 from sojourn.sweep.testbed.kinds.sessions import Sessions
 from sojourn.sweep.testbed.kinds.turns import Turns
@@ -25,6 +26,8 @@ USERS: dict[str, Kind] = {
     "adaptive": Adaptive(),
     "browser": Browser(),
     "call": Call(),
+    "cloud-gaming": Gaming(),
+    "gaming": Gaming(),
     "page": Page(),
     "video": Video(),
     "voice": Voice(),

@@ -14,6 +14,8 @@ from sojourn.sweep.testbed.program import Left, Program, Settings
 from sojourn.sweep.testbed.rehearsal import Rehearsal
 
 _DYNAMIC = 96
+LEAST = 40
+"""Bytes at IP of a packet that has room for the RTP header, by which it is told from others."""
 _MTU = 1500
 ENDS = ("client", "server")
 LATE_US = 1000.0
@@ -76,6 +78,40 @@ def _file(schedule: NDArray[np.int64]) -> bytes:
     file = io.BytesIO()
     np.save(file, schedule)
     return file.getvalue()
+
+
+def measure(table: Mapping[str, NDArray[Any]], rehearsal: Rehearsal, left: Left) -> None:
+    """Put into a rehearsal's table of packets when each was sent and its one-way delay (ns), −1 if lost.
+
+    The simulator numbers the packets of each user in the order in which they are sent, as its table.
+    """
+    packets = rehearsal.packets
+    sent, delay = fates(packets["up"], left)
+    users = users_of(packets["flow"])
+    for user in np.unique(table["user"]):
+        mine = np.flatnonzero(users == user)
+        by_row = mine[np.argsort(packets["seq"][mine], kind="stable")]
+        rows = np.flatnonzero(table["user"] == user)
+        # What went on when the rehearsal ended, as a call, has packets, and no rows.
+        table["sent_ns"][rows] = sent[by_row[: len(rows)]]
+        table["delay_ns"][rows] = delay[by_row[: len(rows)]]
+
+
+def fates(up: NDArray[np.bool_], left: Left) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return when each packet of a rehearsal was sent, and its one-way delay (ns), −1 if it was lost."""
+    sent = np.empty(len(up), dtype=np.int64)
+    arrived = np.empty(len(up), dtype=np.int64)
+    for end, other in zip(ENDS, reversed(ENDS), strict=True):
+        mine = up == (end == "client")
+        sent[mine] = np.load(left.folder / f"sent-{end}.npy")
+        arrived[mine] = np.load(left.folder / f"arrived-{other}.npy")
+    return np.maximum(sent, 0), np.where((arrived >= 0) & (sent >= 0), arrived - sent, -1)
+
+
+def users_of(flows: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the user of each packet: each has two flows, one for each direction, with numbers in a row."""
+    first = int(flows.min(initial=1))
+    return (flows.astype(np.int64) - first) // 2
 
 
 def notes(left: Sequence[Left]) -> list[str]:

@@ -38,40 +38,13 @@ class Voice:
         if "voice" not in rehearsal.tables:  # no call was over when the run ended
             return Gathered(notes=datagrams.notes(left))
         table = {name: np.array(column) for name, column in rehearsal.tables["voice"].items()}
-        packets = rehearsal.packets
-        sent, delay = fates(packets["up"], found)
-        # The simulator numbers the packets of each user in the order in which they are sent, as its table.
-        users = _users(packets["flow"])
-        for user in np.unique(table["user"]):
-            mine = np.flatnonzero(users == user)
-            by_row = mine[np.argsort(packets["seq"][mine], kind="stable")]
-            rows = np.flatnonzero(table["user"] == user)
-            # The call that went on when the run ended has packets, and no rows.
-            table["sent_ns"][rows] = sent[by_row[: len(rows)]]
-            table["delay_ns"][rows] = delay[by_row[: len(rows)]]
+        datagrams.measure(table, rehearsal, found)
         table["user"] += place.first_user
         kept = _complete(table, place.warmup_ns, place.duration_ns)
         return Gathered(
             tables={"voice": {name: column[kept] for name, column in table.items()}},
             notes=datagrams.notes(left),
         )
-
-
-def fates(up: NDArray[np.bool_], left: Left) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return when each packet of a rehearsal was sent, and its one-way delay (ns), −1 if it was lost."""
-    sent = np.empty(len(up), dtype=np.int64)
-    arrived = np.empty(len(up), dtype=np.int64)
-    for end, other in (("client", "server"), ("server", "client")):
-        mine = up == (end == "client")
-        sent[mine] = np.load(left.folder / f"sent-{end}.npy")
-        arrived[mine] = np.load(left.folder / f"arrived-{other}.npy")
-    return np.maximum(sent, 0), np.where((arrived >= 0) & (sent >= 0), arrived - sent, -1)
-
-
-def _users(flows: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the user of each packet: each has two flows, one for each direction, with numbers in a row."""
-    first = int(flows.min(initial=1))
-    return (flows.astype(np.int64) - first) // 2
 
 
 def _complete(table: Mapping[str, NDArray[Any]], warmup_ns: int, duration_ns: int) -> NDArray[np.bool_]:
