@@ -155,6 +155,20 @@ def test_all_fail_is_said() -> None:
     ]
 
 
+def test_of_choices_that_fail_alike_none_is_called_the_closest() -> None:
+    always = [viewers(100.0), viewers(100.0)]
+    assert compare({"fifo": always, "codel": always}).items == [
+        "no queue discipline that was tried; none comes closer than another "
+        "(viewers who stall 100 % (86 % to 100 %))"
+    ]
+    # 44.0 and 43.8 % read alike.
+    some = {"fifo": always, "codel": [viewers(44.0)] * 2, "pie": [viewers(43.8)] * 2}
+    [said] = compare(some).items
+    assert said.startswith(
+        "no queue discipline that was tried; codel and pie come closest (viewers who stall 44 %"
+    )
+
+
 def test_only_what_all_choices_have_is_compared() -> None:
     cells = {("0.4Mbit", "fifo"): 1.2, ("2Mbit", "fifo"): 4.2, ("2Mbit", "codel"): 3.9}
     results = [

@@ -227,6 +227,24 @@ def test_what_a_study_does_not_say_is_said_as_it_was_run() -> None:
     assert changed({}, {"seed": 1, "repeat": 1}) == []
 
 
+def test_what_is_written_otherwise_and_means_the_same_is_no_difference() -> None:
+    def study(duration: str, rate: str, **queue: str) -> dict[str, Any]:
+        return {"duration": duration, "path": {"rtt": "20ms", "down": {"rate": rate, "queue": queue}}}
+
+    one = study("60s", "10Mbit", kind="fq-codel", limit="100pkt")
+    assert changed(one, study("1min", "10000 kbit", kind="fq_codel", limit="100 packets")) == []
+    assert changed(one, study("1min", "0.01Gbit", kind="FQ-CoDel", limit="100p", interval="100ms")) == []
+    # Where a queue differs, what means the same in it is none of the differences.
+    assert changed(one, study("61s", "10Mbit", kind="fq_codel", limit="99p")) == [
+        ("duration", "60s", "61s"),
+        ("path.down.queue.limit", "100pkt", "99p"),
+    ]
+    assert changed({"warmup": "0ms"}, {}) == []
+    # Names that are no quantities, and what only one side has.
+    assert changed({"flows": [{"name": "a"}]}, {"flows": [{"name": "A"}]}) == [("flows[1].name", "a", "A")]
+    assert changed({"seed": 2, "mtu": "1500B"}, {"seed": 2}) == [("mtu", "1500B", "not given")]
+
+
 def test_a_list_that_is_not_of_tables_alone_is_said_whole() -> None:
     first, second = ({"x": [{"a": 1}, last]} for last in (2, 3))
     assert changed(first, second) == [("x", '[{"a": 1}, 2]', '[{"a": 1}, 3]')]

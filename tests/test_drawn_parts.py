@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from sojourn.report.figures import KINDS, draw
 from sojourn.report.figures.kinds.kind import first_axis, is_number, one_for_each
 from sojourn.report.figures.style import COLOURS
 from sojourn.report.figures.timeline import _buffer, most_troubled, playing_table, timeline, timeline_table
+from sojourn.report.files import Files
+from sojourn.report.sections import viewing
 from test_figures import LIMIT
 from test_figures_drawn import FOUR, plot
 
@@ -60,11 +63,28 @@ def test_a_rate_holds_from_its_request_to_the_next() -> None:
     for axes in (rates, buffer):
         [shade] = axes.patches
         assert (shade.get_x(), shade.get_width()) == (5.0, 3.0)
+    assert timeline(CLIENT, "T", 8.5).axes[0].get_xlim()[1] == 8.5, "what plays after the run has not played"
+    assert timeline(CLIENT, "T", 1e3).axes[0].get_xlim() == rates.get_xlim()
     course = {"time_s": [0.0, 1.0], "buffer_s": [1.0, 2.0], "latency_s": [3.0, 3.5]}
     rates, buffer = timeline({**CLIENT, "live": {"course": course}}, "T").axes
     assert len(rates.lines) == 2 and buffer.lines[0].get_ydata().tolist() == [1.0, 2.0]
     assert buffer.lines[1].get_label() == "latency" and buffer.get_ylabel() == "Buffer and\nlatency (s)"
     assert to_hex(buffer.lines[1].get_color()) == to_hex(COLOURS[1])
+
+
+def test_what_is_said_of_a_viewing_fits_its_picture(tmp_path: Path) -> None:
+    def says(**more: Any) -> str:
+        client = {"average_rate_kbps": 200.0, **CLIENT, **more}
+        result = {"adaptive": {"clients": [client]}, "engine": {"simulated_s": 9.0}}
+        section = viewing(result, "here", Files(tmp_path))
+        assert section is not None
+        return section.read
+
+    assert "that it asked for and of those that it played, and the throughput" in says()
+    assert says().endswith("below, the seconds of video in its buffer. Stalls are shaded.")
+    live = says(live={"course": {"time_s": [0.0, 1.0], "buffer_s": [1.0, 2.0], "latency_s": [3.0, 3.5]}})
+    assert "that it asked for and the throughput of each; below" in live
+    assert "video in its buffer and how far it is behind. Stalls" in live
 
 
 class Survey:

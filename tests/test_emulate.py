@@ -128,6 +128,14 @@ def test_the_command_keeps_its_exit_code_its_words_and_its_input(sojourn: Comman
     assert json.loads(ended.stdout)["command"]["signal"] == "SIGTERM"
     told = "sojourn: the command was ended after 300ms, as --duration says (SIGTERM)\n"
     assert told in ended.stderr and "--duration" not in done.stderr + killed.stderr
+    assert json.loads(ended.stdout)["command"]["timed_out"]
+    traps = "trap 'exit 0' TERM; while :; do sleep 0.05; done"
+    trapped = sojourn(*words, "--duration", "300ms", "--json", "--", "sh", "-c", traps)
+    assert json.loads(trapped.stdout)["command"]["timed_out"]
+    told = "the command was told to end after 300ms, as --duration says (SIGTERM); it ended in its own way"
+    assert told in trapped.stderr and "with exit code 0\n" in trapped.stderr
+    early = sojourn(*words, "--duration", "20s", "--json", "--", "sh", "-c", "exit 143", code=143)
+    assert not json.loads(early.stdout)["command"]["timed_out"] and "--duration" not in early.stderr
 
 
 def test_words_need_not_be_text_nor_names_of_files(sojourn: Command) -> None:

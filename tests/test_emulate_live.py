@@ -132,7 +132,10 @@ SILENT = {**SUMMARY, **COUNTS, "series": NONE}
 AGREED = {"decisions": 93, "equal": 93, "drops": 3, "equal_drops": 3, "marks": 2, "equal_marks": 2}
 NUMBERS = {"set": 0.0, "got": 120.0, "unit": "us", "limit": 1000.0}
 ROW = {"what": "lateness, p99", "link": "down", **NUMBERS, "held": True}
-ENDED = {"exit": 0, "signal": None, "refused": None, "server_exit": 0, "server_silent": False, "wall_s": 2.0}
+ENDED = {
+    "exit": 0, "signal": None, "refused": None, "server_exit": 0, "server_silent": False, "wall_s": 2.0,
+    "timed_out": False,
+}  # fmt: skip
 CAME = {
     "links": {"down": SUMMARY, "up": SILENT},
     "lateness_us": {"down": LATE, "up": None},

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from sojourn.cli import call
+from sojourn.cli.emulate import _of_time_over
 from sojourn.cli.exit import Exit
 from sojourn.errors import StoreError
 from sojourn.study import Point
@@ -249,3 +250,21 @@ def test_trials_go_on_until_a_rate_is_not_held(
     monkeypatch.setattr(check, "run", lambda point, options: run(point, options, held=0, exit=1))
     assert call(["emulate", "--check"]) == 0
     assert "holds not even 10Mbit now: the transfer failed; late" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("signal", "code", "wall_s", "says"),
+    [
+        ("SIGTERM", 143, 0.3, "was ended after 300ms, as --duration says (SIGTERM)"),
+        (None, 143, 0.3, "was ended after 300ms, as --duration says (SIGTERM)"),
+        ("SIGKILL", 137, 3.31, "says (SIGTERM); it did not, and was killed 3.0 s later"),
+        (None, 0, 0.52, "says (SIGTERM); it ended in its own way 0.2 s later, with exit code 0"),
+        (None, 5, 0.2998, "says (SIGTERM); it ended in its own way 0.0 s later, with exit code 5"),
+        ("SIGUSR1", 138, 0.4, "says (SIGTERM); it ended in its own way 0.1 s later, by SIGUSR1"),
+    ],
+)
+def test_how_a_command_ended_whose_time_was_over_is_said(
+    signal: str | None, code: int, wall_s: float, says: str
+) -> None:
+    ended = {"signal": signal, "exit": code, "wall_s": wall_s}
+    assert _of_time_over(ended, "300ms", 0.3).endswith(says)

@@ -16,7 +16,7 @@ from sojourn.report.figures.passive import delay_cdf, delay_over_time, tcp_again
 from sojourn.report.figures.scales import SCALES
 from sojourn.report.figures.style import COLOURS
 from sojourn.report.figures.values import value
-from sojourn.report.sentences import how_to_read
+from sojourn.report.sentences import how_to_read, what_is_good
 from test_figures import LIMIT
 
 
@@ -50,6 +50,31 @@ def test_a_heatmap_has_every_number_in_its_cell_and_colour() -> None:
     assert [t.get_text() for t in axes.get_xticklabels()] == ["8", "64"]
     assert [t.get_text() for t in axes.get_yticklabels()] == ["a", "b"]
     assert axes.get_ylim() == (1.5, -0.5)  # the first row is on top
+
+
+def test_of_rows_of_one_cell_nothing_is_said() -> None:
+    path = "links.up.queue_delay_ms.mean"
+    wide, narrow = (
+        plot("heatmap", path, {("a", limit): 3.0 for limit in limits}, x=LIMIT, y="workload")
+        for limits in (("8pkt", "64pkt"), ("8pkt",))
+    )
+    assert "A row that gets worse" in what_is_good(wide) and "A row" not in what_is_good(narrow)
+
+
+@pytest.mark.parametrize(
+    ("path", "numbers", "printed"),
+    [
+        ("voice.talks.mos.median", [4.296, 4.304, 3.9999, 3.999999], ["4.296", "4.30", "3.9999", "4.00"]),
+        ("links.up.loss", [0.00996, 0.01, 0.0292, 0.0297], ["0.996", "1.0", "2.9", "2.97"]),
+        ("links.up.queue_delay_ms.mean", [149.7, 150.2, 399.96, 12.3], ["149.7", "150", "399.96", "12"]),
+    ],
+)
+def test_a_number_reads_as_one_of_its_class(path: str, numbers: list[float], printed: list[str]) -> None:
+    cells = {("a", f"{n}pkt"): number for n, number in enumerate(numbers, start=1)}
+    [axes] = draw(plot("heatmap", path, cells, x=LIMIT, y="workload")).axes
+    scale = plot("heatmap", path, cells, x=LIMIT, y="workload").scale
+    assert [text.get_text() for text in axes.texts[::2]] == printed
+    assert [text.get_text() for text in axes.texts[1::2]] == [scale.letter(number) for number in numbers]
 
 
 def test_a_lower_bound_is_printed_as_one_and_has_no_class() -> None:

@@ -39,6 +39,17 @@ def test_one_replication_claims_no_interval() -> None:
     assert not any("±" in entry.text for row in found.rows for entry in row)
 
 
+def test_a_lower_bound_is_one_here_too_and_has_no_interval() -> None:
+    results = sweep(AXES, 2)
+    results[1]["web"]["bounded"] = ["median"]
+    found = table(results)
+    place = [column.title for column in found.columns].index("Web: median page load time (s)")
+    times = [one["web"]["plt_s"]["median"] for one in results[:2]]
+    first, second = (row[place] for row in found.rows[:2])
+    assert (first.text, first.number) == (f"≥ {sum(times) / 2:.1f}", pytest.approx(sum(times) / 2))
+    assert "≥" not in second.text and "±" in second.text
+
+
 def test_columns_sort_by_what_they_show() -> None:
     results = sweep(AXES, 1)
     del results[0]["web"]

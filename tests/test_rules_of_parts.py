@@ -115,6 +115,20 @@ def test_limits_of_delay_are_drawn_where_they_are_near(delays: list[float | None
     assert [text.get_text() for text in figure.axes[0].texts] == lines
 
 
+def test_the_last_bin_of_a_series_is_as_wide_as_any() -> None:
+    frame = pl.DataFrame(
+        {
+            "time_s": [0.0, 2.0],
+            "queue_delay_ms": [3.0, 5.0],
+            "utilisation": [0.5, 0.7],
+            "dropped_pkts": [0.0, 9.0],
+        }
+    )
+    for axes in series(frame, "T").axes:
+        assert axes.get_xlim() == (0.0, 4.0)
+    assert series(frame, "T").axes[0].lines[0].get_ydata().tolist() == [3.0, 5.0, 5.0]
+
+
 def test_a_configuration_speaks_of_the_first_of_the_path_s_conditions() -> None:
     axes = {"path.down.rate": ["8Mbit", "9Mbit"], "path.rtt": ["20ms"], "workload": ["a"]}
     about = SimpleNamespace(cells=SimpleNamespace(given=["path.down.rate", "workload", "path.rtt"]))

@@ -38,6 +38,7 @@ KINDS = "one of `fifo`, `netem`, `codel`, `fq-codel`, `cobalt`, `cake`"
             'sweep."path.queue" = [{ kind = "fifo" }]',
             '`limit`: how much it holds, all flows together, as in limit = "',
         ),
+        ('sweep."path.queue" = [{ limit = "9pkt" }]', f"`kind`, expected {KINDS}"),
         ('figures = [{ value = "links.up.loss" }]', "`kind`, expected one of `heatmap`, `box`"),
         (
             '[[tie]]\nwith = "path.queue"',

@@ -187,6 +187,12 @@ def udp_kinds() -> list[str]:
 def buffers(scenario: str) -> str:
     """Return what the queues of a scenario hold (JSON), by link: `limit_pkts`, `limit_bytes`, `limit_ms`."""
 
+def quantity(text: str) -> str | None:
+    """Return a time, rate, size or limit as results write it, however it was written; None if it is none."""
+
+def queue(given: str) -> str | None:
+    """Return a queue of a study (JSON) as results have it, with its defaults; None if it is no queue."""
+
 def thresholds() -> str:
     """Return the thresholds that goals may name (JSON): what each is, its limits, its source."""
 

@@ -42,7 +42,8 @@ mod _core {
         run::{drop_causes, links, packet_kinds, run, udp_kinds},
         stream::Stream,
         study::{
-            buffers, check_trace, engine, extends, mahimahi, parse, points, provenance, schema, thresholds, version,
+            buffers, check_trace, engine, extends, mahimahi, parse, points, provenance, quantity, queue, schema,
+            thresholds, version,
         },
         viewing::{Viewing, viewings},
         voice::{Heard, carried, heard, voice_summary},

@@ -4,7 +4,9 @@ use sojourn_sim::scenario::household;
 use std::collections::BTreeMap;
 
 use pyo3::prelude::*;
+use sojourn_net::queue::QueueSpec;
 use sojourn_net::rate::Opportunities;
+use sojourn_net::{Bytes, Limit, Rate, Span};
 use sojourn_sim::study::{self, StudyText};
 
 use crate::error::{StudyError, study_error};
@@ -62,6 +64,24 @@ pub(crate) fn provenance() -> String {
 #[pyfunction]
 pub(crate) fn thresholds() -> String {
     serde_json::to_string(study::thresholds()).unwrap_or_default()
+}
+
+/// Return a time, rate, size or limit of a study as results write it, the same however it was written; `None` if a text
+/// is none of them.
+#[pyfunction]
+pub(crate) fn quantity(text: &str) -> Option<String> {
+    let time = text.parse::<Span>().map(|time| time.to_string());
+    let rate = || text.parse::<Rate>().map(|rate| rate.to_string());
+    let size = || text.parse::<Bytes>().map(|size| size.to_string());
+    let limit = || text.parse::<Limit>().map(|limit| limit.to_string());
+    time.or_else(|_| rate()).or_else(|_| size()).or_else(|_| limit()).ok()
+}
+
+/// Return a queue of a study (JSON) as results have it, with its defaults; `None` if it is no queue.
+#[pyfunction]
+pub(crate) fn queue(given: &str) -> Option<String> {
+    let queue: QueueSpec = serde_json::from_str(given).ok()?;
+    serde_json::to_string(&queue).ok()
 }
 
 /// Return the version of the engine.

@@ -90,7 +90,8 @@ def emulate(
     only
         AXIS=VALUE: choose among the points of a study. Repeatable.
     duration
-        End the command after this time (TERM, three seconds later KILL).
+        Tell the command to end after this time (TERM), and kill it three seconds later if it has not. What it
+        ends with is the exit code; that its time was over is said at the end, and by `timed_out` in JSON.
     server
         Command line that runs at the other end, in a shell; the command is started once it listens.
     host
@@ -183,18 +184,25 @@ def emulate(
             (pcap if whole else None, lambda file: _write_capture(frames, file)),
             (report, lambda file: _write_page(came, file, changing)),
         )
-    if options.duration_s is not None and _was_ended(came["command"], options.duration_s):
-        complain(f"the command was ended after {duration}, as --duration says ({came['command']['signal']})")
+    if options.duration_s is not None and came["command"]["timed_out"]:
+        complain(_of_time_over(came["command"], str(duration), options.duration_s))
     code = _end(came, point, changing, json=json, quiet=quiet, strict=strict)
     if not whole:
         return _NO_BED
     return code if kept else code or Exit.FAILED
 
 
-def _was_ended(ended: Mapping[str, Any], duration_s: float) -> bool:
-    """Say whether the command's time was over; its own clock begins a little later than that time does."""
-    told = ended["signal"] in ("SIGTERM", "SIGKILL") or ended["exit"] == 128 + SIGTERM
-    return told and ended["wall_s"] >= duration_s - 0.1
+def _of_time_over(ended: Mapping[str, Any], duration: str, duration_s: float) -> str:
+    """Say how a command ended whose time was over: by TERM, by KILL, or in its own way once told to."""
+    says = "as --duration says (SIGTERM)"
+    if ended["signal"] == "SIGTERM" or ended["exit"] == 128 + SIGTERM:
+        return f"the command was ended after {duration}, {says}"
+    later = f"{max(ended['wall_s'] - duration_s, 0.0):.1f} s later"
+    told = f"the command was told to end after {duration}, {says}"
+    if ended["signal"] == "SIGKILL":
+        return f"{told}; it did not, and was killed {later}"
+    how = f"by {ended['signal']}" if ended["signal"] else f"with exit code {ended['exit']}"
+    return f"{told}; it ended in its own way {later}, {how}"
 
 
 def _run(

@@ -11,6 +11,7 @@ from typing import Any
 from sojourn.report.figures.default import links_of, score_paths
 from sojourn.report.figures.kinds.kind import is_number
 from sojourn.report.figures.values import axis_name, number_of, numbers_of, value
+from sojourn.results.bounded import lower_bounds
 from sojourn.results.interval import half_width
 from sojourn.results.limits import Cell, by_cell
 from sojourn.results.path import look_up
@@ -101,15 +102,19 @@ def points_table(
         row += [Entry(str(len(found)), len(found))] if runs else []
         for one in shown:
             numbers = [float(n) for result in found if is_number(n := look_up(result, one.path))]
-            row.append(_mean(numbers, one.text, one.factor))
+            at_least = any(one.path in lower_bounds(result) for result in found)
+            row.append(_mean(numbers, one.text, one.factor, at_least))
         rows.append(row)
     return Points(columns, rows, any(len(found) > 1 for found in cells.values()))
 
 
-def _mean(numbers: Sequence[float], text: Callable[[float], str], factor: float) -> Entry:
+def _mean(numbers: Sequence[float], text: Callable[[float], str], factor: float, at_least: bool) -> Entry:
     if not numbers:
         return Entry("–")
     mean, half = fmean(numbers), half_width(numbers)
+    if at_least:
+        # Nobody knows how far a lower bound is from what it bounds.
+        return Entry(f"≥ {text(mean)}", mean * factor)
     return Entry(text(mean) + ("" if half is None else f" ± {text(half)}"), mean * factor)
 
 

@@ -148,13 +148,18 @@ def viewing(result: Mapping[str, Any], where: str, files: Files) -> Section | No
     except SojournError:
         return None
     says = f"viewer {place + 1} over time"
-    picture = files.picture(timeline(client, f"Viewer {place + 1}, {where}"), "viewing", says)
+    end_s = look_up(result, "engine.simulated_s")
+    drawn = timeline(client, f"Viewer {place + 1}, {where}", end_s)
+    picture = files.picture(drawn, "viewing", says)
     files.csv(frame, "viewing")
+    above, below = " and of those that it played,", ""
+    if client.get("live", {}).get("course") is not None:
+        above, below = "", " and how far it is behind"
     return Section(
         f"One viewing: viewer {place + 1}, {where}",
         picture,
-        f"{_which_viewer(result, client)} Above, the rate of the segments that it asked for and of those "
-        "that it played, and the throughput of each; below, the seconds of video in its buffer."
+        f"{_which_viewer(result, client)} Above, the rate of the segments that it asked for{above} and the "
+        f"throughput of each; below, the seconds of video in its buffer{below}."
         f"{' Stalls are shaded.' if client['stalls'] else ''}",
         "Good is a rate that stays, near the throughput, over a buffer that never empties; a rate above the "
         "throughput empties it.",

@@ -69,7 +69,7 @@ def what_is_good(plot: Plot) -> str:
             if way
             else "Neither high nor low is good in itself: it shows the regime of the queue."
         )
-    if plot.spec.kind == "heatmap":
+    if plot.spec.kind == "heatmap" and len(plot.x_labels) > 1:
         sentence += _ROWS.get(shown.kind, "").format(x=lower(axis_name(plot.x)))
     if shown.path.startswith("links.") and shown.path.endswith(".loss") and _above(plot, 1.0):
         sentence += f" More than 100 %: {WHY}"

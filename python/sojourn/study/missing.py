@@ -5,6 +5,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cache
+from itertools import chain
 from typing import Any
 
 from sojourn import _core
@@ -44,8 +45,9 @@ def explained(message: str, text: str) -> str:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError:
         document = {}
-    # A key of a sweep or an option is nowhere in the text: then wherever the schema asks for such a key.
-    wanted = next(_lacking(_schema(), document, key), None) or _of_one_kind(key)
+    lacking = chain(_lacking(_schema(), document, key), _lacking_in_sweep(document.get("sweep"), key))
+    # A key of an option is nowhere in the text: then wherever the schema asks for such a key.
+    wanted = next(lacking, None) or _of_one_kind(key)
     return message if wanted is None else message.replace(found[0], found[0] + _expected(key, wanted), 1)
 
 
@@ -78,6 +80,28 @@ def _lacking(schema: Mapping[str, Any], value: Any, key: str) -> Iterator[Mappin
             yield from _lacking(schema["items"], item, key)
     for one in options:
         yield from _lacking(one, value, key)
+
+
+def _lacking_in_sweep(sweep: Any, key: str) -> Iterator[Mapping[str, Any]]:
+    """Yield the rule of a key for each value of a sweep that must have it and does not."""
+    for axis, values in sweep.items() if isinstance(sweep, Mapping) else ():
+        for rule in _at(_schema(), axis.split(".")):
+            for value in values if isinstance(values, list) else ():
+                yield from _lacking(rule, value, key)
+
+
+def _at(schema: Mapping[str, Any], names: list[str]) -> Iterator[Mapping[str, Any]]:
+    """Yield the rules of what lies at some names of a study; of an array a name says which of its tables."""
+    if not names:
+        yield schema
+        return
+    schema = _resolved(schema)
+    inner = (schema.get("properties") or {}).get(names[0], schema.get("additionalProperties"))
+    for one in (inner, schema.get("items")):
+        if isinstance(one, Mapping):
+            yield from _at(one, names[1:])
+    for one in (*schema.get("oneOf", ()), *schema.get("anyOf", ())):
+        yield from _at(one, names)
 
 
 def _of_one_kind(key: str) -> Mapping[str, Any] | None:

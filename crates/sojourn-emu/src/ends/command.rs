@@ -123,6 +123,7 @@ impl Child {
         word: Option<&File>,
     ) -> io::Result<Option<Ended>> {
         let begun = self.begun;
+        let mut timed_out = false;
         let mut end_at = setup.duration_s.map(|seconds| Instant::now() + Duration::from_secs_f64(seconds));
         loop {
             let left = end_at.map_or(1000, |at| at.saturating_duration_since(Instant::now()).as_millis().min(1000));
@@ -141,7 +142,8 @@ impl Child {
                     wall_s: begun.elapsed().as_secs_f64(),
                     ..Ended::default()
                 };
-                return Ok(Some(serde_json::from_slice(&text).unwrap_or_else(|_| killed())));
+                let ended = serde_json::from_slice(&text).unwrap_or_else(|_| killed());
+                return Ok(Some(Ended { timed_out, ..ended }));
             }
             if let (true, Some(mut word)) = (worded, word) {
                 if word.read(&mut [0])? == 1 {
@@ -161,6 +163,7 @@ impl Child {
                 send = [Signal::SIGTERM, Signal::SIGHUP].into_iter().find(|signal| *signal as i32 == number).or(send);
             }
             if end_at.is_some_and(|at| at <= Instant::now()) {
+                timed_out |= !self.told_to_end;
                 send = Some(if self.told_to_end { Signal::SIGKILL } else { Signal::SIGTERM });
                 end_at = None;
             }
@@ -220,7 +223,8 @@ mod tests {
     #[test]
     fn a_command_ends_by_itself_and_what_is_said_of_it_is_handed_on() {
         let text = serde_json::json!({
-            "exit": 7, "signal": "SIGUSR1", "refused": "no", "server_exit": 4, "server_silent": true, "wall_s": 1.25
+            "exit": 7, "signal": "SIGUSR1", "refused": "no", "server_exit": 4, "server_silent": true, "wall_s": 1.25,
+            "timed_out": false
         });
         let (mut child, [parent, _lives]) = child(&format!("printf r; printf '{text}'"));
         child.ready(&blocked_signals().unwrap()).unwrap();
@@ -245,7 +249,8 @@ mod tests {
         let (mut asked, [parent, _lives]) = child(TOLD);
         asked.ready(&blocked_signals().unwrap()).unwrap();
         let begun = Instant::now();
-        assert_eq!(ends(&mut asked, &parent, time, None).exit, Signal::SIGTERM as i32);
+        let Ended { exit, timed_out, .. } = ends(&mut asked, &parent, time, None);
+        assert_eq!((exit, timed_out), (Signal::SIGTERM as i32, true));
         assert!(begun.elapsed() >= Duration::from_millis(150));
         assert!(asked.told_to_end);
         let (mut deaf, [parent, _lives]) = child(TOLD);
@@ -259,7 +264,7 @@ mod tests {
         let after = |signal, seconds: f64| {
             let (mut child, [parent, _lives]) = child(TOLD);
             child.ready(&blocked_signals().unwrap()).unwrap();
-            ends(&mut child, &parent, &format!(r#", "duration_s": {seconds}"#), Some(signal)).exit
+            ends(&mut child, &parent, &format!(r#", "duration_s": {seconds}"#), Some(signal))
         };
         // Who started the tests may have them ignore a hang-up, and so every child of theirs.
         let status = std::fs::read_to_string("/proc/self/status").unwrap();
@@ -267,10 +272,11 @@ mod tests {
         let ignored = u64::from_str_radix(ignored.trim(), 16).unwrap();
         let heard = |signal: &Signal| ignored >> (*signal as i32 - 1) & 1 == 0;
         for signal in [Signal::SIGHUP, Signal::SIGTERM].into_iter().filter(heard) {
-            assert_eq!(after(signal, 60.0), signal as i32);
+            let Ended { exit, timed_out, .. } = after(signal, 60.0);
+            assert_eq!((exit, timed_out), (signal as i32, false));
         }
         for left_to_the_terminal in [Signal::SIGINT, Signal::SIGQUIT] {
-            assert_eq!(after(left_to_the_terminal, 0.15), Signal::SIGTERM as i32, "its time was over");
+            assert_eq!(after(left_to_the_terminal, 0.15).exit, Signal::SIGTERM as i32, "its time was over");
         }
     }
 

@@ -54,6 +54,9 @@ pub struct Ended {
     pub server_silent: bool,
     /// How long the command ran.
     pub wall_s: f64,
+    /// The time that was set for it was over before it ended; whoever waits for it knows.
+    #[serde(default)]
+    pub timed_out: bool,
 }
 
 /// What is written to `status` once the server listens.

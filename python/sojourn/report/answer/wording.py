@@ -150,10 +150,10 @@ def _decided(ranking: Ranking, others: Sequence[str]) -> str:
             f"its queueing delay decides: {ms_brief(ranking.delay_ms[best])} ms on average, all links "
             f"together, against {rest}."
         )
-    rest = listed([f"{ranking.utilisation[other]:.1%}" for other in others])
+    rest = listed([f"{100 * ranking.utilisation[other]:.1f} %" for other in others])
     return (
         "where delay does not decide either, utilisation does: "
-        f"{ranking.utilisation[best]:.1%} of the busiest link on average, against {rest}."
+        f"{100 * ranking.utilisation[best]:.1f} % of the busiest link on average, against {rest}."
     )
 
 
@@ -239,10 +239,7 @@ def _which(cells: Cells, here: Mapping[str, Verdict | None]) -> str:
     yes = [choice for choice, verdict in there.items() if verdict.word == YES]
     doubt = [choice for choice, verdict in there.items() if verdict.word == CLOSE]
     if not yes and not doubt:
-        best = max(there, key=lambda choice: there[choice].weakest.score)
-        return (
-            f"no {cells.noun} that was tried; {cells.text([best])} comes closest ({there[best].weakest.text})"
-        )
+        return f"no {cells.noun} that was tried{_closest(cells, there)}"
     everyone = len(there) == len(cells.choices)
     words = []
     if yes:
@@ -253,6 +250,21 @@ def _which(cells: Cells, here: Mapping[str, Verdict | None]) -> str:
         lean = _leaning(cells, there, doubt)
         words.append(f"not certain for {'any' if every else cells.text(doubt)} ({lean})")
     return "; ".join(words)
+
+
+def _closest(cells: Cells, there: Mapping[str, Verdict]) -> str:
+    """Say which of the choices that miss a goal comes closest, and of several that none does."""
+    weakest = {choice: verdict.weakest for choice, verdict in there.items()}
+    first = max(weakest.values(), key=lambda found: found.score)
+    said, reads = first.text, (first.goal.name, first.goal.text(first.mean))
+    alike = {c: (found.goal.name, found.goal.text(found.mean)) == reads for c, found in weakest.items()}
+    best = [c for c, found in weakest.items() if alike[c] or found.score >= first.score - 1e-9]
+    same = f" ({said})" if all(weakest[choice].text == said for choice in best) else ""
+    if len(best) == 1:
+        return f"; {cells.text(best)} comes closest{same}"
+    if len(best) == len(cells.choices):
+        return f"; none comes closer than another{same}"
+    return f"; {cells.text(best)} come closest{same}"
 
 
 def _leaning(cells: Cells, there: Mapping[str, Verdict], doubt: Sequence[str]) -> str:

@@ -35,7 +35,8 @@ def _by_default() -> dict[str, Any]:
 
 def _differing(first: Any, second: Any, name: str) -> Iterator[tuple[str, str, str]]:
     default = _by_default().get(name)
-    if (default if first is None else first) == (default if second is None else second):
+    sides = [default if side is None else side for side in (first, second)]
+    if sides[0] == sides[1] or (None not in sides and _settled(sides[0], name) == _settled(sides[1], name)):
         return
     if _table(first) and _table(second):
         ours, theirs = _named(first, name), _named(second, name)
@@ -43,6 +44,19 @@ def _differing(first: Any, second: Any, name: str) -> Iterator[tuple[str, str, s
             yield from _differing(ours.get(key), theirs.get(key), key)
     else:
         yield name, _said(first, name), _said(second, name)
+
+
+def _settled(value: Any, name: str) -> Any:
+    """Return what a value means, however it is written: ``1min`` is ``60s``, ``fq_codel`` is ``fq-codel``."""
+    if isinstance(value, Mapping):
+        queue = _core.queue(json.dumps(value)) if "kind" in value else None
+        return value if queue is None else json.loads(queue)
+    if not isinstance(value, str):
+        return value
+    if name.endswith("queue.kind"):
+        queue = _core.queue(json.dumps({"kind": value, "limit": "unlimited"}))
+        return value if queue is None else json.loads(queue)["kind"]
+    return _core.quantity(value) or value
 
 
 def _table(value: Any) -> bool:

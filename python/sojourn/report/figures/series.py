@@ -30,7 +30,10 @@ def series_table(result: Mapping[str, Any], link: str) -> pl.DataFrame:
 
 
 def series(frame: pl.DataFrame, title: str) -> Figure:
-    """Draw the three series of a link above one another, over the same time."""
+    """Draw the three series of a link above one another, over the same time, the last bin in full."""
+    if frame.height > 1:
+        width = frame["time_s"][1] - frame["time_s"][0]
+        frame = pl.concat([frame, frame.tail(1).with_columns(pl.col("time_s") + width)])
     time = frame["time_s"].to_numpy()
     with canvas(8.0, 5.0, title, nrows=3, sharex=True, height_ratios=(2, 1.2, 1.2)) as (figure, panels):
         delay, busy, drops = panels

@@ -48,11 +48,11 @@ def playing_table(client: Mapping[str, Any]) -> pl.DataFrame:
     return pl.DataFrame({"from_s": begin, "rate_kbps": arrived})
 
 
-def timeline(client: Mapping[str, Any], title: str) -> Figure:
+def timeline(client: Mapping[str, Any], title: str, end_s: float | None = None) -> Figure:
     """Draw a viewing: above, what was asked for, played and measured; below, the buffer.
 
     Stalls are shaded in both. What is live is played at rates of its own, so that only what was asked for is
-    drawn above.
+    drawn above. What was to play after the run had ended (`end_s`) is not drawn.
     """
     course = client.get("live", {}).get("course")
     frame, played = timeline_table(client), playing_table(client)
@@ -98,6 +98,8 @@ def timeline(client: Mapping[str, Any], title: str) -> Figure:
                 axes.axvspan(start, stop, color=COLOURS[5], alpha=0.45, linewidth=0, label=label)
             settle(axes)
             axes.margins(x=0)
+        if end_s is not None and end_s < rates.get_xlim()[1]:
+            rates.set_xlim(right=end_s)
         handles, labels = (
             [*above, *below]
             for above, below in zip(

@@ -14,11 +14,12 @@ from sojourn.report.figures.kinds.kind import Kind
 from sojourn.report.figures.plot import Plot
 from sojourn.report.figures.scales import SCALES, Scale, ink, source_of
 from sojourn.report.figures.style import GRID, INK, MUTED, styled
-from sojourn.report.figures.values import axis_name, shared_unit, tick
+from sojourn.report.figures.values import axis_name, decimals_of, shared_unit, tick
 from sojourn.results.bounded import awaited
 
 _CELL_W, _CELL_H = 0.66, 0.46
 _CHAR = 0.079
+_DECIMALS = 5
 
 
 class Heatmap(Kind):
@@ -150,7 +151,8 @@ def _panel(
             colour = to_rgb("white") if at_least else scale.colour(number, *span)
             edge = GRID if at_least else "white"
             axes.add_patch(Rectangle(corner, 1, 1, facecolor=colour, edgecolor=edge, linewidth=1.5))
-            words = _words(plot, column, number) if column != "value" else plot.words(panel, y, x, number)
+            words = _words(plot, column, number, scale)
+            words = f"≥ {words}" if at_least else words
             size = min(10.5, 10.5 * cell_w * 0.86 / (0.085 * max(len(words), 1)))
             letter = "" if at_least else scale.letter(number)
             axes.text(
@@ -164,10 +166,18 @@ def _panel(
         spine.set_visible(False)
 
 
-def _words(plot: Plot, column: str, number: float) -> str:
+def _words(plot: Plot, column: str, number: float, scale: Scale) -> str:
+    """Write a number; ours with as many decimals as it takes to read it as one of its class."""
     if column == "difference":
         return plot.value.difference(number)
-    return plot.value.as_printed(number) if column == "published" else plot.value.text(number)
+    if column == "published":
+        return plot.value.as_printed(number)
+    words = plot.value.text(number)
+    for decimals in range(decimals_of(words), _DECIMALS):
+        finer = plot.value.finer(number, decimals)
+        if scale.rank(float(finer) / plot.value.factor) == scale.rank(number):
+            return finer
+    return words
 
 
 def _legend(scale: Scale, plot: Plot, column: str) -> list[Patch]:
