@@ -100,7 +100,13 @@ def test_runs_between_real_programs_are_no_simulations() -> None:
     assert "the same bytes" in facts.reproduce(found(), [result("a")])[0]
 
 
-def test_where_a_rate_changes_the_utilisation_over_time_is_said_to_be_of_the_mean(tmp_path: Path) -> None:
+def test_a_time_below_ten_seconds_is_not_rounded_to_none() -> None:
+    assert facts._ran([result("a")], 1, 0.05) == ("Simulated", "1 packet in 0.05 s of simulated time")
+    assert facts._ran([result("a")], 0, 9.96)[1] == "0 packets in 9.96 s of simulated time"
+    assert facts._ran([result("a")], 2, 1800.0)[1] == "2 packets in 1 800 s of simulated time"
+
+
+def test_a_bin_that_is_used_for_more_than_its_time_is_explained(tmp_path: Path) -> None:
     def says(*used: float) -> str:
         bins = {"queue_delay_ms": [5.0] * len(used), "dropped_pkts": [0] * len(used)}
         here = result("a", links={"down": {"series": {"bin_s": 1.0, "utilisation": [*used], **bins}}})
@@ -109,7 +115,9 @@ def test_where_a_rate_changes_the_utilisation_over_time_is_said_to_be_of_the_mea
         return section.read
 
     assert says(1.01, 0.9).endswith("from the end of the warm-up.")
-    assert says(3.0, 0.5).endswith("Utilisation is of the mean rate, and the rate changes.")
+    assert says(3.0, 0.5).endswith(
+        "Utilisation is of the mean rate, and a packet counts in the bin in which it has left."
+    )
 
 
 def test_a_household_has_the_people_that_the_study_gives_it() -> None:

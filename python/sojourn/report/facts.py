@@ -174,7 +174,8 @@ def _of_captures(found: Results, result: Mapping[str, Any]) -> list[str]:
 
 def _ran(results: Sequence[Mapping[str, Any]], packets: int, seconds: float) -> tuple[str, str]:
     """Say how much was run, in which time."""
-    much = f"{spaced(packets)} packets in {spaced(seconds)} s"
+    time = spaced(seconds) if seconds >= 10 else f"{seconds:.3g}"
+    much = f"{spaced(packets)} {'packet' if packets == 1 else 'packets'} in {time} s"
     if any(map(is_real, results)):
         return "Run", f"{much} between real programs, on the testbed"
     return "Simulated", f"{much} of simulated time"

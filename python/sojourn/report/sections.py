@@ -123,7 +123,12 @@ def inside(
     slug = f"inside-{_slug(link)}"
     bins = look_up(result, f"links.{link}.series.bin_s")
     used = max((share or 0.0 for share in look_up(result, f"links.{link}.series.utilisation")), default=0.0)
-    changes = " Utilisation is of the mean rate, and the rate changes." if used > _OF_A_MEAN else ""
+    above = used > _OF_A_MEAN
+    changes = (
+        " Utilisation is of the mean rate, and a packet counts in the bin in which it has left."
+        if above
+        else ""
+    )
     drawn = series(frame, f"{name[:1].upper()}{name[1:]}, {where}")
     picture = files.picture(drawn, slug, f"{name} over time")
     files.csv(frame, slug)
