@@ -6,10 +6,12 @@ import os
 import signal
 import subprocess
 import time
+from multiprocessing.context import SpawnProcess
 from pathlib import Path
 
 import pytest
 from conftest import HANGS_S, Command, stored
+from sojourn.sweep.workers import Processes
 
 STUDY = 'name = "long"\nseed = 2\n[sweep]\na = [{}]\n[fake]\nsleep = 0.05\n'
 
@@ -87,3 +89,22 @@ def test_another_study_in_the_same_directory_is_said(long: Command) -> None:
     done = long("run", "other.toml", "--out", "out")
     assert "holds results of the study 'long'" in done.stderr
     assert points_done(long.cwd / "out") == 2
+
+
+def test_no_worker_meets_an_interrupt_before_it_leaves_it_to_its_parent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    masks, start = [], SpawnProcess.start
+
+    def starts(process: SpawnProcess) -> None:
+        masks.append(signal.pthread_sigmask(signal.SIG_BLOCK, ()))
+        start(process)
+
+    monkeypatch.setattr(SpawnProcess, "start", starts)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    with Processes(1) as workers:
+        kept = workers.submit(signal.pthread_sigmask, signal.SIG_BLOCK, ()).result()
+        ignores = workers.submit(signal.getsignal, signal.SIGINT).result()
+    assert len(masks) == 1 and signal.SIGINT in masks[0]
+    assert signal.SIGINT not in kept and ignores == signal.SIG_IGN
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == before

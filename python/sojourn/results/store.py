@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 _SEAL = b',"sha256":"'
-_ELSEWHERE = "; choose another directory with --out, or make this one writable"
+_ELSEWHERE = "; put that right, or choose another directory with --out"
 _COMPUTE_AGAIN = "delete it and run the study again to compute it anew"
 
 

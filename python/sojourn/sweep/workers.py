@@ -43,6 +43,10 @@ class Workers:
         else:
             self.kill()
 
+    def submit(self, work: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        """Have something done."""
+        return self.executor.submit(work, *arguments)
+
     def replace(self) -> None:
         """Put a working executor in the place of a broken one."""
         raise SojournError("the executor broke since one of its workers died; run the study again to resume")
@@ -63,6 +67,14 @@ class Processes(Workers):
 
     def _pool(self) -> ProcessPoolExecutor:
         return ProcessPoolExecutor(self.jobs, multiprocessing.get_context("spawn"), initializer=_begin_worker)
+
+    def submit(self, work: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        # Processes start here. One that a Ctrl-C meets before it ignores it would print a traceback.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            return super().submit(work, *arguments)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def replace(self) -> None:
         self.executor.shutdown(wait=False, cancel_futures=True)
@@ -157,7 +169,7 @@ def spread(
         alone = source is suspects
         try:
             while source and len(running) < window:
-                running[workers.executor.submit(work, *source[0][1])] = source[0]
+                running[workers.submit(work, *source[0][1])] = source[0]
                 source.popleft()
         except BrokenExecutor:
             if not running:
@@ -188,6 +200,7 @@ def spread(
 def _begin_worker() -> None:
     """Leave Ctrl-C to the parent, and do not outlive it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_leave_with, args=(parent,), daemon=True).start()

@@ -46,7 +46,7 @@ def write_pages(
     ]
     if jobs > 1 and len(tasks) > _FEW_CASES:
         with open_workers(jobs=min(jobs, len(tasks))) as workers:
-            waiting = [workers.executor.submit(_write_case, *task, about, out) for task in tasks]
+            waiting = [workers.submit(_write_case, *task, about, out) for task in tasks]
             pages = [each.result() for each in waiting]
     else:
         pages = [_write_case(*task, about, out) for task in tasks]
