@@ -9,6 +9,7 @@ import time
 from typing import Any
 
 import polars as pl
+import pytest
 from rich.console import Console
 from sojourn.cli.emulate import _changing, _end
 from sojourn.sweep.emulation.check import sentence
@@ -62,6 +63,27 @@ def test_a_look_is_a_row_for_each_queue():
     up = next(line for line in text.splitlines() if line.startswith("up"))
     assert up.split() == ["up", "0.00", "▁", "0", "▁", "–", "–", "none"]
     assert sparkline([]) == "" and sparkline([0.0, 5.0, 10.0]) == "▁▅█"
+
+
+@pytest.mark.parametrize(("width", "past"), [(40, 0), (60, 0), (80, 13), (200, 32)])
+def test_no_number_of_a_look_is_cut_however_narrow_the_terminal_and_long_the_run(
+    width: int, past: int
+) -> None:
+    console = Console(width=width, record=True, file=io.StringIO())
+    view = View(console)
+    for _ in range(40):
+        table = view.table(LOOK)
+    console.print(table)
+    text = console.export_text()
+    assert "…" not in text and max(map(len, text.splitlines())) <= width
+    down = next(line for line in text.splitlines() if line.startswith("down")).split()
+    numbers = ["down", "8.00", "7", "12.2", "31.0", "3", "full"]
+    assert down == (numbers if not past else [*numbers[:2], "▅" * past, "7", "█" * past, *numbers[3:]])
+    # A name and numbers that are longer are not cut either.
+    link = {**LINK, "rate_bps": 9.9e9, "sojourn_ms": 12345.6, "longest_ms": 99999.9}
+    console.print(view.table({**LOOK, "links": {"home.down": link}}))
+    row = next(line for line in console.export_text().splitlines() if line.startswith("home.down"))
+    assert width < 60 or {"9900.00", "12345.6", "99999.9"} <= set(row.split())
 
 
 def test_what_a_command_writes_is_shown_as_it_is_and_does_not_wait_for_each_line():

@@ -259,7 +259,7 @@ def test_trials_go_on_until_a_rate_is_not_held(
         (None, 143, 0.3, "was ended after 300ms, as --duration says (SIGTERM)"),
         ("SIGKILL", 137, 3.31, "says (SIGTERM); it did not, and was killed 3.0 s later"),
         (None, 0, 0.52, "says (SIGTERM); it ended in its own way 0.2 s later, with exit code 0"),
-        (None, 5, 0.2998, "says (SIGTERM); it ended in its own way 0.0 s later, with exit code 5"),
+        (None, 5, 0.2998, "says (SIGTERM); it ended in its own way at once, with exit code 5"),
         ("SIGUSR1", 138, 0.4, "says (SIGTERM); it ended in its own way 0.1 s later, by SIGUSR1"),
     ],
 )

@@ -197,7 +197,8 @@ def _of_time_over(ended: Mapping[str, Any], duration: str, duration_s: float) ->
     says = "as --duration says (SIGTERM)"
     if ended["signal"] == "SIGTERM" or ended["exit"] == 128 + SIGTERM:
         return f"the command was ended after {duration}, {says}"
-    later = f"{max(ended['wall_s'] - duration_s, 0.0):.1f} s later"
+    after_s = max(ended["wall_s"] - duration_s, 0.0)
+    later = "at once" if after_s < 0.05 else f"{after_s:.1f} s later"
     told = f"the command was told to end after {duration}, {says}"
     if ended["signal"] == "SIGKILL":
         return f"{told}; it did not, and was killed {later}"

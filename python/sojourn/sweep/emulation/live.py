@@ -18,6 +18,8 @@ from rich.text import Text
 
 _BARS = "▁▂▃▄▅▆▇█"
 _LOOKS = 32
+_FEWEST = 4
+"""Fewer past looks than these are no picture."""
 _TOGETHER = 1 << 16
 """Bytes that are shown at once: the view is drawn anew each time, and the command waits for it."""
 
@@ -71,29 +73,36 @@ class View:
         self._live.update(self.table(look), refresh=True)
 
     def table(self, look: Mapping[str, Any]) -> Table:
-        """Return a look, and the ones before it, as a table with a row for each queue."""
-        table = Table(box=None, pad_edge=False, title=f"{look['time_s']:.0f} s", title_justify="left")
-        for head, justify in (
-            ("queue", "left"), ("Mbit/s", "right"), ("", "left"), ("packets", "right"), ("", "left"),
-            ("ms", "right"), ("longest", "right"), ("drops since", "left"),
-        ):  # fmt: skip
-            table.add_column(head, justify="left" if justify == "left" else "right", no_wrap=True)
+        """Return a look, and the ones before it, as a table with a row for each queue.
+
+        Past looks have the room that the numbers leave, and none in a narrow terminal.
+        """
+        heads = ("queue", "Mbit/s", "packets", "ms", "longest", "drops since")
+        rows, pictures = [], []
         for name, link in look["links"].items():
             past = self._past.setdefault(name, (deque(maxlen=_LOOKS), deque(maxlen=_LOOKS)))
             past[0].append(link["rate_bps"])
             past[1].append(link["backlog_pkts"])
             drops = ", ".join(f"{count} {cause}" for cause, count in link["drops"].items())
             mean = link["sojourn_ms"]
-            table.add_row(
-                name,
-                f"{link['rate_bps'] / 1e6:.2f}",
-                sparkline(list(past[0]), link["set_bps"] or 0),
-                str(link["backlog_pkts"]),
-                sparkline(list(past[1])),
-                "–" if mean is None else f"{mean:.1f}",
-                "–" if mean is None else f"{link['longest_ms']:.1f}",
-                drops or "none",
-            )
+            waits = ["–"] * 2 if mean is None else [f"{mean:.1f}", f"{link['longest_ms']:.1f}"]
+            numbers = [f"{link['rate_bps'] / 1e6:.2f}", str(link["backlog_pkts"])]
+            rows.append([name, *numbers, *waits, drops or "none"])
+            pictures.append((sparkline(list(past[0]), link["set_bps"] or 0), sparkline(list(past[1]))))
+        wide = sum(max(map(len, column)) for column in zip(heads, *rows, strict=True))
+        gap = 2 if wide + 2 * len(heads) <= self.console.width else 1
+        room = (self.console.width - wide - gap * (len(heads) + 1)) // 2
+        table = Table(box=None, padding=(0, gap, 0, 0), pad_edge=False, title_justify="left")
+        table.title = f"{look['time_s']:.0f} s"
+        for head in heads:
+            words = head in ("queue", "drops since")
+            table.add_column(head, justify="left" if words else "right", no_wrap=head != "drops since")
+            if head in ("Mbit/s", "packets") and room >= _FEWEST:
+                table.add_column(no_wrap=True)
+        for row, (rates, backlogs) in zip(rows, pictures, strict=True):
+            if room >= _FEWEST:
+                row = [*row[:2], rates[-room:], row[2], backlogs[-room:], *row[3:]]
+            table.add_row(*row)
         return table
 
 
