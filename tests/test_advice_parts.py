@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from dataclasses import dataclass, field, replace
 from math import inf, sqrt
@@ -199,7 +200,8 @@ def found_of(decided: str = "worst", **by_queue: list[float]) -> Verdict:
     """The answer of a search among a FIFO and disciplines."""
     there = findings(**by_queue)
     made = {name: discipline(name, ASKED.line) for name in by_queue if not name.startswith("fifo")}
-    made |= {name: fifo((53, 4)) for name in by_queue if name.startswith("fifo")}
+    sizes = {name: re.findall(r"(\d+)pkt", name) for name in by_queue if name.startswith("fifo")}
+    made |= {name: fifo((int(down), int(up))) for name, (down, up) in sizes.items()}
     chosen, _, standing = there.choose(by_queue)
     fifos = [name for name in by_queue if name.startswith("fifo")]
     rules = [Rule("1 BDP", (53, 4))]
@@ -259,6 +261,19 @@ def test_the_answer_says_what_each_queue_loses_against_the_advice() -> None:
     assert [each["down"]["kind"] for each in about["pareto"]] == ["codel"]
     assert about["alike"] == [] and about["points"] == 16 and about["users"] == {"web": 2}
     assert not found_of("best", **SCORES).as_json()["certain"]
+    assert about["fifos_alike"] == []
+
+
+def test_sizes_of_a_fifo_that_cannot_be_told_from_the_best_are_there_and_no_other() -> None:
+    near, far = "fifo 60pkt/4pkt", "fifo 900pkt/90pkt"
+    sizes = {FIFO: [4.0, 4.01, 4.0, 4.01], near: [3.9, 4.1, 3.9, 4.1], far: [2.0, 2.01, 2.0, 2.01]}
+    about = found_of("worst", codel=[3.0, 3.01, 3.0, 3.01], **sizes).as_json()
+    assert [queues["down"]["limit"] for queues in about["fifos_alike"]] == ["60pkt"]
+    # Where the best FIFO is the advice, a size that is as good leaves it uncertain.
+    assert about["recommended"]["down"]["limit"] == "53pkt" and not about["certain"]
+    assert found_of("worst", codel=[3.0, 3.01] * 2, **{FIFO: sizes[FIFO], far: sizes[far]}).as_json()[
+        "certain"
+    ]
 
 
 def test_the_interval_of_a_choice_reaches_to_the_best_of_those_it_was_among() -> None:

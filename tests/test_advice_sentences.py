@@ -25,12 +25,17 @@ def advice(**changed: Any) -> dict[str, Any]:
         "fifo_only": tried[1],
         "tried": tried,
         "alike": [],
+        "fifos_alike": [],
         "certain": True,
         "decided_by": "worst",
         "by_load": {"idle": same, "both": same},
         "goals": [],
         "unscored": [],
     } | changed
+
+
+def sized(down: str, up: str) -> dict[str, Any]:
+    return {"down": {"kind": "fifo", "limit": down}, "up": {"kind": "fifo", "limit": up}}
 
 
 @pytest.mark.parametrize(
@@ -55,6 +60,27 @@ def advice(**changed: Any) -> dict[str, Any]:
             {"certain": False, "decided_by": "best", "alike": [advice()["fifo_only"]]},
             ["cannot be told from FIFO of 8 packets: among these the best mean under the worst load decided"],
             ["better than every other"],
+        ),
+        # The sizes of a FIFO that are as good as the one that is named stand beside it.
+        (
+            {"fifos_alike": [sized("1pkt", "1pkt"), sized("4pkt", "4pkt")]},
+            ["a FIFO, the best is 8 packets", "these cannot be told from it: 1 packet; 4 packets."],
+            ["more."],
+        ),
+        (
+            {
+                "recommended": advice()["fifo_only"],
+                "certain": False,
+                "decided_by": "worst",
+                "fifos_alike": [sized(f"{n}pkt", "2pkt") for n in range(10, 18)],
+            },
+            [
+                "better than every other discipline that was tried, for certain.",
+                "A FIFO is enough: no discipline that was tried is better for certain. Of other sizes of a "
+                "FIFO these cannot be told from it: 10 packets down, 2 up;",
+                "15 packets down, 2 up; and 2 more.",
+            ],
+            ["every other candidate", "16 packets down"],
         ),
         (
             {"recommended": advice()["fifo_only"]},

@@ -34,6 +34,7 @@ _DECIDED = {
 _SCALE = ((4.5, "excellent"), (3.5, "good"), (2.5, "fair"), (1.5, "poor"), (0.0, "bad"))
 """What scores are called (ITU-T P.800), the nearest word."""
 _POOR = 2.5
+_SIZES = 6
 
 
 def who(user: str) -> str:
@@ -141,6 +142,8 @@ def _sure(about: About) -> str:
             if tried == 1
             else "It is better than every other candidate, for certain."
         )
+    if about.get("decided_by") == "worst":
+        return "It is better than every other discipline that was tried, for certain." if tried > 1 else ""
     return _not_told(about) if others else ""
 
 
@@ -163,7 +166,18 @@ def _not_told(about: About) -> str:
 
 
 def fifo_only(about: About) -> str:
-    """Say what it costs to have nothing but a FIFO."""
+    """Say what it costs to have nothing but a FIFO, and which sizes cannot be told from the best."""
+    said = _fifo_only(about)
+    names = list(
+        dict.fromkeys(named(queues).removeprefix("FIFO of ") for queues in about.get("fifos_alike", ()))
+    )
+    if not said or not names:
+        return said
+    more = f"; and {len(names) - _SIZES} more" if len(names) > _SIZES else ""
+    return f"{said} Of other sizes of a FIFO these cannot be told from it: {'; '.join(names[:_SIZES])}{more}."
+
+
+def _fifo_only(about: About) -> str:
     best = about["fifo_only"]
     if about["recommended"]["down"]["kind"] == "fifo":
         disciplines = [one for one in about["tried"] if one["down"]["kind"] != "fifo"]

@@ -35,9 +35,10 @@ class Verdict:
             "pareto": self._pareto(),
             "rules_of_thumb": self._rules(),
             "by_load": self._by_load(),
-            "certain": found.decided == "worst",
+            "certain": found.decided == "worst" and not (chosen == found.best_fifo and self._fifos_alike),
             "decided_by": found.decided,
             "alike": [_queues(found.candidates[name]) for name in found.standing.alike if name != chosen],
+            "fifos_alike": [_queues(found.candidates[name]) for name in self._fifos_alike],
             "points": found.findings.points,
             "size": {way: routers.size(link) for way, link in self.links[0].items()},
             "configure": self._configure(),
@@ -48,6 +49,12 @@ class Verdict:
             "differs": list(dict.fromkeys(note for notes in self.links[1].values() for note in notes)),
             "tried": [self._beside(name) for name in self._tried()],
         }
+
+    @cached_property
+    def _fifos_alike(self) -> list[str]:
+        """The sizes of a FIFO that cannot be told from the best one."""
+        alike = self.found.findings.standing(self.found.fifos).alike
+        return [name for name in self.found.fifos if name in alike and name != self.found.best_fifo]
 
     @cached_property
     def links(self) -> tuple[dict[str, Link], dict[str, list[str]]]:
