@@ -150,10 +150,12 @@ def test_places_that_cannot_be_written_get_a_sentence(tmp_path, monkeypatch, cap
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_text("")
     for place in ("folder", "no/truth.csv", "file/truth.csv", "", "."):
-        for words in (("run.pcapng", "--truth", place), (place,)):
+        for words in (("run.pcapng", "--truth", place), (place.removesuffix(".csv"),)):
             complaint = refused(*words)
-            assert f"{place or '.'} cannot be written: " in complaint
+            assert f"{words[-1] or '.'} cannot be written: " in complaint
             assert not (tmp_path / "run.pcapng").exists(), "told before the simulation"
+    for place in ("run.flnt", "run.csv", "run.pcapng.gz", "run.gz"):
+        assert ".flent.gz or .flent" in (complaint := refused(place)) and place in complaint
     assert "the capture itself" in refused("run.pcapng", "--truth", "run.pcapng")
     assert not list(tmp_path.glob(".*")), "nothing is left behind"
 

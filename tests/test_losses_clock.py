@@ -1,4 +1,4 @@
-"""`sojourn losses` where the clock of a capture was set while it ran, and where a capture is given twice."""
+"""`sojourn losses` where the clock of a capture was set while it ran, or one is given twice or empty."""
 
 from __future__ import annotations
 
@@ -79,3 +79,12 @@ def test_the_same_file_twice_is_refused_however_short(
         file = write(tmp_path / "a.pcap", forward[:count])
         with pytest.raises(MisfitError, match="same packets at the same times"):
             lost_in(tmp_path, file, file)
+
+
+def test_a_capture_without_a_packet_is_named(tmp_path: Path, both: tuple[list[Frame], list[Frame]]) -> None:
+    file = write(tmp_path / "a.pcap", both[0][:100])
+    for kept, said in (([], "no frame that can be read"), ([(10**18, bytes(60), 60)], "no packet of IP")):
+        none = write(tmp_path / "none.pcap", kept)
+        for pair in ((file, none), (none, file)):
+            with pytest.raises(MisfitError, match=f"none.pcap holds {said}, so"):
+                lost_in(tmp_path, *pair)

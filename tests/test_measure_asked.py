@@ -162,3 +162,17 @@ def test_that_all_was_left_out_or_that_there_was_nothing_is_said_on_the_page_too
         done = sojourn("measure", f"{name}.pcap", *words, "--report", f"{name}.html", code=int(name == "all"))
         assert f"note: {said}\n" in done.stderr
         assert beside in (sojourn.cwd / f"{name}.html").read_text()
+
+
+def test_a_capture_that_is_named_twice_is_refused_and_nothing_written(
+    sojourn: Command, tmp_path: Path
+) -> None:
+    (tmp_path / "1.pcap").write_bytes(made(*taken(CAPTURE)))
+    (tmp_path / "link.pcap").symlink_to("1.pcap")
+    for again in ("1.pcap", f"../{tmp_path.name}/1.pcap", "link.pcap"):
+        for verb, *words in (("workload", "-o", "w.parquet"), ("measure", "--samples", "s.csv")):
+            done = sojourn(verb, "1.pcap", again, *words, code=2)
+            assert done.stderr.startswith(
+                f"sojourn: {again}: is named twice; captures are read as one stream"
+            )
+    assert {file.name for file in tmp_path.iterdir()} == {"1.pcap", "link.pcap"}

@@ -429,14 +429,15 @@ def test_captures_come_from_a_pipe_but_not_for_a_study(sojourn, tmp_path):
     assert pl.read_parquet(tmp_path / "x.parquet").equals(pl.read_parquet(tmp_path / "all.parquet"))
 
 
-def test_captures_in_another_order_or_twice_are_told(sojourn, tmp_path):
+def test_captures_in_another_order_or_copied_are_told(sojourn, tmp_path):
     plain = gzip.decompress((DATA / "ingress.pcap.gz").read_bytes())
     at = 24
     for _ in range(1000):
         at += 16 + struct.unpack_from("<I", plain, at + 8)[0]
     (tmp_path / "1.pcap").write_bytes(plain[:at])
     (tmp_path / "2.pcap").write_bytes(plain[:24] + plain[at:])
-    for files, told in ((("1.pcap", "2.pcap"), 0), (("2.pcap", "1.pcap"), 1), (("1.pcap", "1.pcap"), 1)):
+    (tmp_path / "1b.pcap").write_bytes(plain[:at])
+    for files, told in ((("1.pcap", "2.pcap"), 0), (("2.pcap", "1.pcap"), 1), (("1.pcap", "1b.pcap"), 1)):
         for words in (("workload", "-o", "w.parquet"), ("measure", "--min-samples", "1")):
             said = sojourn(words[0], *files, *words[1:]).stderr
             assert said.count(f"note: {files[1]} begins no later than {files[0]}, which was read") == told, (

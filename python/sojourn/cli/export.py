@@ -10,6 +10,9 @@ from sojourn.errors import SojournError
 from sojourn.study import Study, assignments, selection
 from sojourn.sweep import Campaign
 
+_CAPTURES = ("", ".pcapng", ".pcap", ".cap")
+"""Endings of captures."""
+
 
 def export(
     study: Path,
@@ -46,7 +49,7 @@ def export(
         Study file (TOML).
     capture
         The pcapng file to write; one that ends in .flent.gz or .flent is a data file of Flent, with
-        throughput by flow and the round trip over time.
+        throughput by flow and the round trip over time. Other endings than those, .pcap and .cap are refused.
     at
         The side whose hosts are watched, clients or servers; or the name of a hop, to watch the router at its
         end towards the clients.
@@ -67,6 +70,11 @@ def export(
 
     if truth is not None and truth.absolute() == capture.absolute():
         raise SojournError(f"--truth is {str(truth)!r}, the capture itself; expected another file")
+    if capture.suffix.lower() not in _CAPTURES and not flent.is_flent(capture):
+        raise SojournError(
+            f"{str(capture)!r} has an ending that is not known; expected .pcapng, .pcap, .cap or none for a "
+            "capture, .flent.gz or .flent for a data file of Flent"
+        )
     wanted = selection(only or [])
     points = Campaign(Study.load(study, assignments(set or [], "--set")), None, only=wanted).points
     replications = {point.replication for point in points}

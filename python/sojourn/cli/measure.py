@@ -180,7 +180,10 @@ def _complain(summary: Mapping[str, Any], min_samples: int) -> None:
         )
     if few:
         complain(f"note: {_counted(few, 'host')} with fewer than {_counted(min_samples, 'sample')} left out")
-    for host in _not_measured(summary):
+    not_measured = _not_measured(summary)
+    if quic := sum(host["protocol"] == "quic" for host in not_measured):
+        complain(f"note: no round trip of {_counted(quic, 'host')} with QUIC can be had: no spin bit changed")
+    for host in not_measured:
         if host["protocol"] != "quic":
             counts = host["discarded"].items()
             why = (

@@ -23,6 +23,13 @@ struct Share {
 pub(super) enum Misfit {
     /// No packet is in both.
     NothingShared,
+    /// A capture without a packet of IP.
+    Empty {
+        /// It is the second.
+        in_second: bool,
+        /// It has frames of other kinds.
+        frames: bool,
+    },
     /// Of `of` packets that came behind the queue while both captures ran, `unseen` were never in front.
     Strangers {
         /// Never seen in front.
@@ -57,6 +64,10 @@ type Pairs = [(Sample, Sample)];
 
 /// What speaks against two captures that have `pairs` in common; `alone` says of a pair that it is one packet for sure.
 pub(super) fn misfit(found: &Survey, sketches: [&Sketch; 2], pairs: &Pairs) -> Option<Misfit> {
+    if let Some(place) = sketches.iter().position(|sketch| sketch.kept.is_empty()) {
+        let (begin, end) = sketches[place].span;
+        return Some(Misfit::Empty { in_second: place == 1, frames: begin <= end });
+    }
     if pairs.is_empty() {
         return Some(Misfit::NothingShared);
     }
@@ -257,6 +268,19 @@ mod tests {
         let (near, far) = (packets(false, 0..9, sent), packets(false, 0..9, |n| sent(n) - MS));
         assert_eq!(judged(&near, &far, 1), Some(Misfit::AgainstTheFlow));
         assert_eq!(judged(&packets(true, 0..9, sent), &packets(true, 0..9, waits), 1), None);
+    }
+
+    #[test]
+    fn of_a_capture_without_a_packet_of_ip_that_is_said() {
+        let full = sketch(&[(1, 100), (2, 200)]);
+        let empty = |span| Sketch { kept: [].into(), most: u64::MAX, span, backward: Default::default() };
+        for (span, frames) in [((i64::MAX, i64::MIN), false), ((5, 5), true)] {
+            let of = |sketches: [&Sketch; 2]| misfit(&survey(), sketches, &[]);
+            assert_eq!(of([&full, &empty(span)]), Some(Misfit::Empty { in_second: true, frames }));
+            for second in [&full, &empty(span)] {
+                assert_eq!(of([&empty(span), second]), Some(Misfit::Empty { in_second: false, frames }));
+            }
+        }
     }
 
     #[test]

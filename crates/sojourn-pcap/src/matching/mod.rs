@@ -221,6 +221,12 @@ fn told(misfit: Misfit, first: &str, second: &str) -> String {
             "no packet goes from {first} to {second}: expected captures of the same packets in front of a queue and \
              behind it, without address translation between them"
         ),
+        Misfit::Empty { in_second, frames } => format!(
+            "{} holds no {}, so there is nothing to compare; expected captures of the same packets in front of a queue \
+             and behind it",
+            if in_second { second } else { first },
+            if frames { "packet of IP" } else { "frame that can be read" }
+        ),
         Misfit::Strangers { unseen, of } => format!(
             "{both} do not belong together: {unseen} of {of} packets in the second were never seen in the first (hosts with \
              TSO or GRO see others than the line); expected captures of the same packets and the same time, in front of \

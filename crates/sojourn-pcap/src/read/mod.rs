@@ -16,7 +16,7 @@ mod waiting;
 use buffer::Window;
 pub(crate) use copies::Copies;
 pub use copies::copies_left_out;
-use order::Order;
+use order::{Order, named_before};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -99,7 +99,7 @@ impl Capture {
     /// before any work is done.
     ///
     /// # Errors
-    /// A file cannot be opened, or the first is no capture.
+    /// A file cannot be opened or is named twice, or the first is no capture.
     pub fn open(paths: &[PathBuf]) -> Result<Self, ReadError> {
         Self::open_while(paths, Arc::new(|| true))
     }
@@ -110,15 +110,15 @@ impl Capture {
     /// # Errors
     /// As of [`Self::open`].
     pub fn open_while(paths: &[PathBuf], go_on: GoOn) -> Result<Self, ReadError> {
-        let mut total_bytes = Some(0);
-        for path in paths {
-            let size = file_size(path)?;
-            total_bytes = total_bytes.zip(size).map(|(sum, size)| sum + size);
+        if let Some(place) = named_before(paths.iter().map(|path| if is_stdin(path) { Path::new("-") } else { path })) {
+            let why = "is named twice; captures are read as one stream: expected each once, in order of time";
+            return Err(io_error(&paths[place], std::io::Error::other(why)));
         }
+        let sizes: Vec<_> = paths.iter().map(|path| file_size(path)).collect::<Result<_, _>>()?;
+        let total_bytes = sizes.into_iter().sum();
         let mut waiting: std::collections::VecDeque<PathBuf> = paths.iter().cloned().collect();
         let open = waiting.pop_front().map(|first| start(&first, &go_on)).transpose()?;
-        let (number, bytes_before) = (0, 0);
-        let (damage, order) = Default::default();
+        let (number, bytes_before, damage, order) = Default::default();
         Ok(Self { waiting, open, number, damage, order, bytes_before, total_bytes, go_on })
     }
 
@@ -366,9 +366,10 @@ mod tests {
     fn files_that_do_not_follow_one_another_are_told() {
         let folder = std::env::temp_dir().join(format!("sojourn-order-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
-        let [early, none, late, next] =
-            ["early", "none", "late", "next"].map(|name| folder.join(format!("{name}.pcap")));
+        let [early, again, none, late, next] =
+            ["early", "again", "none", "late", "next"].map(|name| folder.join(format!("{name}.pcap")));
         std::fs::write(&early, pcap(3, 0)).unwrap();
+        std::fs::copy(&early, &again).unwrap();
         std::fs::write(&none, pcap(0, 0)).unwrap();
         // Without the first of three frames, and without the first three of four.
         for (file, of) in [(&late, 3), (&next, 4)] {
@@ -389,7 +390,7 @@ mod tests {
             assert!(said(&[&early, &none, &next]).is_empty());
             let overlaps = said(&[&early, &none, &late, &next]);
             assert!(overlaps.len() == 1 && overlaps[0].contains(" begins before the end of "), "{overlaps:?}");
-            for [first, second] in [[&late, &early], [&early, &early]] {
+            for [first, second] in [[&late, &early], [&early, &again]] {
                 let sentences = said(&[first, &none, second]);
                 assert!(sentences.len() == 1, "{sentences:?}");
                 let [first, second] = [first, second].map(|file| name_of(file));
@@ -422,8 +423,7 @@ mod tests {
             })
             .collect();
         let mut capture = Capture::open(&files).unwrap();
-        let (mut count, mut last) = (0, 0.0);
-        let mut at = Vec::new();
+        let (mut count, mut last, mut at) = (0, 0.0, Vec::new());
         while let Some(number) = capture.next_frame().unwrap().map(|frame| frame.number) {
             count += 1;
             assert_eq!((number, capture.number()), (count, count));

@@ -1,8 +1,19 @@
-//! Whether captures that are read as one stream follow one another in time.
+//! Whether captures that are read as one stream are each named once, and follow one another in time.
+
+use std::collections::HashSet;
+use std::path::Path;
 
 /// A file that begins so much before the end of the one before it is another of the same time. Frames of one capture
 /// are out of order by less, as where several processors took them.
 const OVERLAP_NS: i64 = 100_000_000;
+
+/// Which of these files was named before, in whatever words: its packets would count twice. Of another file with the
+/// same packets only times tell.
+pub(super) fn named_before<'a>(mut paths: impl Iterator<Item = &'a Path>) -> Option<usize> {
+    let mut named = HashSet::new();
+    // The ends of pipes have no names of their own.
+    paths.position(|path| !named.insert(path.canonicalize().unwrap_or_else(|_| path.to_owned())))
+}
 
 /// What was found of the files so far.
 #[derive(Debug, Default)]
@@ -39,6 +50,15 @@ impl Order {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_that_was_named_before_is_known_in_whatever_words() {
+        let again = |paths: &[&str]| named_before(paths.iter().map(Path::new));
+        assert_eq!(again(&["src/lib.rs", "Cargo.toml", "none", "-"]), None);
+        for [one, other] in [["src/lib.rs", "src/../src/lib.rs"], ["none", "none"], ["-", "-"]] {
+            assert_eq!(again(&["Cargo.toml", one, other]), Some(2));
+        }
+    }
 
     #[test]
     fn a_file_follows_the_one_before_it_but_for_what_processors_put_out_of_order() {

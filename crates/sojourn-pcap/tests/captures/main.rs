@@ -2,6 +2,7 @@
 
 mod dropped;
 mod formats;
+mod handshake;
 mod matching;
 mod robustness;
 mod standing_queue;
