@@ -265,10 +265,10 @@ def test_the_answer_says_what_each_queue_loses_against_the_advice() -> None:
 
 
 def test_sizes_of_a_fifo_that_cannot_be_told_from_the_best_are_there_and_no_other() -> None:
-    near, far = "fifo 60pkt/4pkt", "fifo 900pkt/90pkt"
-    sizes = {FIFO: [4.0, 4.01, 4.0, 4.01], near: [3.9, 4.1, 3.9, 4.1], far: [2.0, 2.01, 2.0, 2.01]}
+    near, nearer, far = "fifo 60pkt/4pkt", "fifo 9pkt/9pkt", "fifo 900pkt/90pkt"
+    sizes = {FIFO: [4.0, 4.01] * 2, near: [3.8, 4.1] * 2, nearer: [3.9, 4.1] * 2, far: [2.0, 2.01] * 2}
     about = found_of("worst", codel=[3.0, 3.01, 3.0, 3.01], **sizes).as_json()
-    assert [queues["down"]["limit"] for queues in about["fifos_alike"]] == ["60pkt"]
+    assert [queues["down"]["limit"] for queues in about["fifos_alike"]] == ["9pkt", "60pkt"]
     # Where the best FIFO is the advice, a size that is as good leaves it uncertain.
     assert about["recommended"]["down"]["limit"] == "53pkt" and not about["certain"]
     assert found_of("worst", codel=[3.0, 3.01] * 2, **{FIFO: sizes[FIFO], far: sizes[far]}).as_json()[

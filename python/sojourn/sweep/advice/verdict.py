@@ -52,9 +52,10 @@ class Verdict:
 
     @cached_property
     def _fifos_alike(self) -> list[str]:
-        """The sizes of a FIFO that cannot be told from the best one."""
+        """The sizes of a FIFO that cannot be told from the best one, those with the best scores first."""
         alike = self.found.findings.standing(self.found.fifos).alike
-        return [name for name in self.found.fifos if name in alike and name != self.found.best_fifo]
+        others = [name for name in self.found.fifos if name in alike and name != self.found.best_fifo]
+        return sorted(others, key=lambda name: -elimination.worth(self.opinions[name]))
 
     @cached_property
     def links(self) -> tuple[dict[str, Link], dict[str, list[str]]]:
