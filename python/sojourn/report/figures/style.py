@@ -156,7 +156,8 @@ def save(figure: Figure, stem: Path) -> str:
     fit(figure)
     with styled():
         # Laid out once, and not anew for each format.
-        figure.draw_without_rendering()
+        if engine := figure.get_layout_engine():
+            engine.execute(figure)
         figure.set_layout_engine(None)
     text = svg(figure, stem.name)
     head = '<?xml version="1.0" encoding="utf-8"?>\n'
