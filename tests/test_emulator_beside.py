@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from conftest import ROOT
 
 from benches.emulator import beside, compare
@@ -74,6 +73,4 @@ def test_lateness_is_judged_as_the_kernels_path_is() -> None:
 
 def test_the_page_has_what_was_measured() -> None:
     rows = compare.Runs(compare.TABLE).rows
-    if not rows:
-        pytest.skip("nothing was measured")
-    assert beside.text(rows) in (ROOT / "docs" / "emulate.md").read_text(encoding="utf-8")
+    assert rows and beside.text(rows) in (ROOT / "docs" / "emulate.md").read_text(encoding="utf-8")

@@ -17,6 +17,7 @@ from sojourn.sweep.testbed.kinds import USERS, browser, call
 from sojourn.sweep.testbed.kinds.adaptive import tables
 from sojourn.sweep.testbed.kinds.page import _not_by_quic, _notes
 from sojourn.sweep.testbed.program import Left
+from sojourn.sweep.testbed.programs import chromium
 from test_testbed_kinds import S, point
 
 # As the agent has it.
@@ -49,7 +50,9 @@ def test_browsers_load_the_rehearsal_s_pages_after_its_pauses() -> None:
     assert USERS["browser"].programs(nobody) == []
 
 
-def test_loads_of_browsers_have_the_bytes_of_their_page(tmp_path: Path) -> None:
+def test_loads_of_browsers_have_the_bytes_of_their_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     at = place(BROWSER, 7)
     load = {"user": 1, "page": 2, "plt_ns": 5, "fate": "complete"}
     loads = [{**load, "start_ns": 2 * S - 1}, {**load, "start_ns": 2 * S}]
@@ -58,8 +61,12 @@ def test_loads_of_browsers_have_the_bytes_of_their_page(tmp_path: Path) -> None:
     assert table["user"].tolist() == [8] * 3 and table["fate"].tolist() == [1, 2, 0]
     assert set(table["bytes"]) == {sum(browser.pages(at.entry)[2])}
     assert USERS["browser"].gather(at, [Left({"loads": loads[:1]}, {}, tmp_path)]).tables == {}
+    monkeypatch.setattr(chromium, "missing", lambda: None)
     why = USERS["browser"].refused({**at.entry, "connections": 5})
-    assert why is None or "6 to a host, not 5" in why or why.startswith("kind: ")
+    assert why is not None and "6 to a host, not 5" in why
+    monkeypatch.setattr(chromium, "missing", lambda: "it is not here")
+    why = USERS["browser"].refused({**at.entry, "connections": 5})
+    assert why == "kind: pages are loaded by a browser on the testbed, and it is not here"
 
 
 def test_players_of_the_web_are_seen_from_when_they_began() -> None:

@@ -75,7 +75,7 @@ def test_results_are_stored_and_shown(folder):
     digest = next(iter(results.items()))[0]
     text = describe(Results(folder / "out"), digest)
     assert "cell.down" in text
-    assert "not known to this version" not in text
+    assert "not known to this engine" not in text
 
 
 @pytest.mark.parametrize(

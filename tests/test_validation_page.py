@@ -36,7 +36,7 @@ def test_an_explanation_is_for_one_row_at_one_value():
         row = check("kernel/a/up/loss", moved, {"Linux (1)": 0.03}, False)
         assert found.of(row) is None and found.unexplained([row]) == [row]
         [sentence] = found.stale("kernel", [row])
-        assert "was explained at 0.02 (0.019 to 0.021); now it is 0.02" in sentence or moved == 0.0175
+        assert sentence.endswith(f"was explained at 0.02 (0.019 to 0.021); now it is {moved:g}")
     other = check("kernel/a/down/loss", 0.02, {"Linux (1)": 0.03}, False)
     assert found.unexplained([other]) == [other]
 
@@ -191,7 +191,6 @@ def test_the_page_tells_ok_explained_and_unexplained(tmp_path):
         < text.index("the end")
     )
     assert found.unexplained() == [outside] and found.stale() == []
-    assert "Nothing in the engine or in a rule is fitted" not in text
     assert text.index("## Fitted") < text.index("## Summary") < text.index("## Peers")
 
 
