@@ -34,7 +34,7 @@ class Preloaded:
         self._server: subprocess.Popen[bytes] | None = None
 
     def run(
-        self, words: list[str], cwd: Path, env: dict[str, str], timeout: float
+        self, words: list[str], cwd: Path, env: dict[str, str], timeout: float, svg_only: bool
     ) -> subprocess.CompletedProcess[str]:
         """Run a command to its end."""
         if self._server is None:
@@ -46,6 +46,7 @@ class Preloaded:
             out.touch()
             err.touch()
             request = {"argv": words, "cwd": str(cwd), "env": env, "out": str(out), "err": str(err)}
+            request["svg_only"] = svg_only
             self._server.stdin.write(json.dumps(request).encode() + b"\n")
             self._server.stdin.flush()
             process = int(self._server.stdout.readline())
@@ -89,8 +90,9 @@ class Command:
         return {**os.environ, "COLUMNS": "100", **self.env}
 
     def __call__(
-        self, *words: object, code: int = 0, timeout: float = HANGS_S
+        self, *words: object, code: int = 0, timeout: float = HANGS_S, svg_only: bool = False
     ) -> subprocess.CompletedProcess[str]:
+        """Run it to its end; `svg_only`: as `svg_only` below."""
         if set(self.env) - {"PYTHONPATH"}:
             done = subprocess.run(
                 self.argv(*words),
@@ -101,7 +103,7 @@ class Command:
                 timeout=timeout,
             )
         else:
-            done = PRELOADED.run([*map(str, words)], self.cwd, self.environment(), timeout)
+            done = PRELOADED.run([*map(str, words)], self.cwd, self.environment(), timeout, svg_only)
         assert done.returncode == code, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
         assert "Traceback" not in done.stderr, done.stderr
         return done
@@ -120,9 +122,9 @@ class Command:
             preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
         )
 
-    def json(self, *words: object, code: int = 0) -> list[dict[str, Any]]:
+    def json(self, *words: object, **how: Any) -> list[dict[str, Any]]:
         """Return the objects that it prints with --json."""
-        return [json.loads(line) for line in self(*words, "--json", code=code).stdout.splitlines()]
+        return [json.loads(line) for line in self(*words, "--json", **how).stdout.splitlines()]
 
     def script(self, text: str) -> str:
         """Run a Python script in the same surroundings and return what it prints."""
@@ -162,6 +164,18 @@ def between_real_programs(
             pytest.skip(str(error))
         raise
     return real
+
+
+@pytest.fixture
+def svg_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages have their figures as SVG alone: PNG and PDF besides are two thirds of the time of a page.
+
+    That every kind of figure can be written in all formats, and that a page has them, is asked where figures
+    and pages are tested.
+    """
+    from sojourn.report.figures import style
+
+    monkeypatch.setattr(style, "_METADATA", {})
 
 
 @pytest.fixture

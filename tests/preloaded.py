@@ -3,8 +3,9 @@
 Numpy, Polars and matplotlib take most of a short command's time. None of sojourn's own modules is loaded
 here, so that what a command does not import itself is missing as it would be for a user.
 
-A request is a line of JSON: `argv`, `cwd`, `env`, and the files that take standard output and error. It is
-answered by two lines: the process, and when it has ended its exit code (below 0: the signal that ended it).
+A request is a line of JSON: `argv`, `cwd`, `env`, the files that take standard output and error, and
+`svg_only` (figures of one format: for commands that draw). It is answered by two lines: the process, and when
+it has ended its exit code (below 0: the signal that ended it).
 """
 
 from __future__ import annotations
@@ -56,6 +57,8 @@ def become(request: dict[str, Any]) -> None:
     if own:
         with contextlib.suppress(ImportError):
             importlib.import_module("sitecustomize")
+    if request["svg_only"]:
+        importlib.import_module("sojourn.report.figures.style")._METADATA.clear()
     runpy.run_module("sojourn", run_name="__main__", alter_sys=True)
 
 

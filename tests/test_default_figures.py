@@ -165,6 +165,7 @@ def test_more_panels_than_a_page_takes_become_figures_of_their_own() -> None:
     assert [clause.partition("”")[0] for clause in left_out] == ["“Distribution of the queueing delay"] * 2
 
 
+@pytest.mark.usefixtures("svg_only")
 def test_the_page_of_a_study_without_figures_shows_them(tmp_path: Path) -> None:
     results = results_of({LIMIT: LIMITS}, 1)
     for one in results:

@@ -235,11 +235,12 @@ def test_the_sawtooth_that_nobody_asked_for_shows_the_queues_at_the_middle_of_th
     assert with_sawtooth([], [{"point": {}, "replication": 0}], axes) == []
 
 
+@pytest.mark.usefixtures("svg_only")
 def test_the_page_has_the_groups_and_the_sawtooth(pair: Results, tmp_path: Path) -> None:
     page = write_report(pair.store.path, tmp_path / "page").read_text()
     for words in ("Groups of flows", "udp-down-20ms", "a.cubic", "Windows, rates and queue over time"):
         assert words in page
-    figures = [file.stem for file in (tmp_path / "page" / "figures").glob("*-sawtooth-*.png")]
+    figures = [file.stem for file in (tmp_path / "page" / "figures").glob("*-sawtooth-*.svg")]
     assert len(figures) == 1
     frame = pl.read_csv(tmp_path / "page" / "figures" / f"{figures[0]}.csv")
     assert frame["panel"].n_unique() == 2 and frame["cwnd_pkts"].max() > 10

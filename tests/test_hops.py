@@ -83,7 +83,7 @@ def test_keys_and_results_go_by_names(two: Command) -> None:
     assert look_up(short, "losses.home.up.loss") > 0 and look_up(short, "losses.core.up.loss") is None
     text = two("show", "out").stdout
     assert "home.up queue ms" in text and "not shown" in text and "core.down" in text.splitlines()[-2]
-    two("report", "out")
+    two("report", "out", svg_only=True)
     page = (two.cwd / "out" / "report.html").read_text()
     assert "Home uplink" in page and "Core downlink" in page
     assert "queue home.up" in page, "the sawtooth names the queue that waits"

@@ -33,7 +33,7 @@ def test_a_study_of_ten_lines_scores_everybody_and_says_what_is_remembered(sojou
         assert "July 2025" in row["page"]["made_of"]
         assert {"cloud-backup", "update-cubic", "update-bbr"} <= set(row["groups"])
         assert row["links"]["up"]["utilisation"] > 0.8
-    sojourn("report", "results/own")
+    sojourn("report", "results/own", svg_only=True)
     page = Path(sojourn.cwd / "results/own/report.html").read_text(encoding="utf-8")
     known = json.loads(_core.provenance())
     for name in ("household", "household-evening"):
@@ -47,7 +47,7 @@ def test_a_load_of_one_s_own_is_not_said_to_ship(sojourn: Command) -> None:
     text = STUDY.replace('workload = "household-evening"\n', "").partition("[sweep]")[0]
     few = text.replace('"household"', '"household", voice = 0, adaptive = 0, call = 0') + own + axis
     run(sojourn, few, "--set", "duration=6s", "--set", "warmup=1s")
-    sojourn("report", "results/own")
+    sojourn("report", "results/own", svg_only=True)
     page = Path(sojourn.cwd / "results/own/report.html").read_text(encoding="utf-8")
     assert "“video-upload”" in page
     assert "“torrent”" not in page

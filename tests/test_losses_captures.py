@@ -7,14 +7,13 @@ import json
 import os
 import random
 import struct
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
 import pytest
+from conftest import Command
 from sojourn.errors import SojournError
 from sojourn.losses.captures import MisfitError, compare, sentences, store
 from sojourn.results import Results, open_results
@@ -333,7 +332,7 @@ def test_a_second_capture_that_ran_only_for_a_while_is_not_refused(
 
 
 def test_captures_without_any_loss_make_a_page_that_says_so(
-    tmp_path: Path, both: tuple[list[Frame], list[Frame]]
+    sojourn: Command, tmp_path: Path, both: tuple[list[Frame], list[Frame]]
 ) -> None:
     ingress, egress = both
     numbers = {data[18:20] for _, data, _ in egress if is_forward(data)}
@@ -343,28 +342,21 @@ def test_captures_without_any_loss_make_a_page_that_says_so(
     numbers = {(data[18:20], data[34:44]) for _, data, _ in behind}
     kept = [frame for frame in kept if (frame[1][18:20], frame[1][34:44]) in numbers]
     a, b = write(tmp_path / "a.pcap", kept), write(tmp_path / "b.pcap", behind)
-    done = sojourn(a, b, "--out", tmp_path / "gateway")
-    assert done.returncode == 0, done.stderr
+    done = sojourn("losses", a, b, "--out", tmp_path / "gateway", svg_only=True)
     assert done.stdout.startswith("0 of ")
     page = (tmp_path / "gateway" / "report.html").read_text()
     assert "No packet was lost" in page
 
 
-def test_the_command_refuses_what_does_not_belong_together() -> None:
-    done = sojourn(DATA / "egress.pcap.gz", DATA / "ingress.pcap.gz")
-    assert done.returncode == 1 and done.stdout == "" and done.stderr.count("\n") == 1
+def test_the_command_refuses_what_does_not_belong_together(sojourn: Command) -> None:
+    done = sojourn("losses", DATA / "egress.pcap.gz", DATA / "ingress.pcap.gz", code=1)
+    assert done.stdout == "" and done.stderr.count("\n") == 1
 
 
-def sojourn(*words: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "sojourn", "losses", *map(str, words)], capture_output=True, text=True
-    )
-
-
-def test_the_command(tmp_path: Path) -> None:
+def test_the_command(sojourn: Command, tmp_path: Path) -> None:
     a, b = DATA / "ingress.pcap.gz", DATA / "egress.pcap.gz"
-    done = sojourn(a, b, "--json", "--rate", "8Mbit", "--rtt", "40ms", "--out", tmp_path / "gateway")
-    assert done.returncode == 0, done.stderr
+    words = ("--json", "--rate", "8Mbit", "--rtt", "40ms", "--out", tmp_path / "gateway")
+    done = sojourn("losses", a, b, *words, svg_only=True)
     found = json.loads(done.stdout)
     assert {
         "ingress_pkts",
@@ -385,24 +377,24 @@ def test_the_command(tmp_path: Path) -> None:
     assert lines[lines.index("to compute it again") + 1].endswith(f"--out {tmp_path / 'gateway'}")
     assert not {"engine", "scenario"} & set(lines)
     assert "not the rate" not in done.stderr
-    plain = sojourn(a, b, "--rate", "1Mbit")
+    plain = sojourn("losses", a, b, "--rate", "1Mbit")
     said = (
         "came out of the queue, more than the 1 Mbit/s that were given as its rate: that is not the rate of"
     )
     assert said in plain.stderr
-    assert plain.returncode == 0 and plain.stdout.startswith("1695 of 23690 packets lost (7.15%)")
+    assert plain.stdout.startswith("1695 of 23690 packets lost (7.15%)")
 
 
-def test_bad_input_of_the_command(tmp_path: Path) -> None:
+def test_bad_input_of_the_command(sojourn: Command, tmp_path: Path) -> None:
     for words in (
         (tmp_path / "no.pcap", DATA / "egress.pcap.gz"),
         (DATA / "README.md", DATA / "egress.pcap.gz"),
     ):
-        done = sojourn(*words, "--out", tmp_path / "out")
-        assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
+        done = sojourn("losses", *words, "--out", tmp_path / "out", code=2)
+        assert done.stderr.count("\n") == 1, done.stderr
         assert not (tmp_path / "out").exists()
-    done = sojourn(DATA / "ingress.pcap.gz", DATA / "egress.pcap.gz", "--rtt", "fast")
-    assert done.returncode == 2 and "'fast' is not a time" in done.stderr
+    done = sojourn("losses", DATA / "ingress.pcap.gz", DATA / "egress.pcap.gz", "--rtt", "fast", code=2)
+    assert "'fast' is not a time" in done.stderr
 
 
 def test_the_series_count_what_left_the_queue(tmp_path: Path) -> None:
@@ -438,12 +430,11 @@ def test_the_series_count_what_left_the_queue(tmp_path: Path) -> None:
     assert (link["arrived_pkts"], link["dropped_pkts"]) == (23690, 1695)
 
 
-def test_captures_have_to_be_files(tmp_path: Path) -> None:
+def test_captures_have_to_be_files(sojourn: Command, tmp_path: Path) -> None:
     front, behind, pipe = DATA / "ingress.pcap.gz", DATA / "egress.pcap.gz", tmp_path / "pipe"
     os.mkfifo(pipe)
     for words in ((pipe, behind), (front, pipe)):
-        done = sojourn(*words)
-        assert done.returncode == 2
+        done = sojourn("losses", *words, code=2)
         assert "is no regular file: both captures are read three times" in done.stderr
-    done = sojourn(front, behind, "--out", os.fsdecode(b"\xff"))
-    assert done.returncode == 2 and "expected a name that is text" in done.stderr
+    done = sojourn("losses", front, behind, "--out", os.fsdecode(b"\xff"), code=2)
+    assert "expected a name that is text" in done.stderr

@@ -185,6 +185,7 @@ def test_figures(results: Results, kind: str, path: str) -> None:
         gather(Spec.read({"kind": kind, "value": "losses.down.bursts"}), found, axes)
 
 
+@pytest.mark.usefixtures("svg_only")
 def test_the_page_of_another_study_has_no_findings_of_a_publication(results: Results, tmp_path: Path) -> None:
     # One figure of each kind: drawing is nearly all that a page takes.
     few = tmp_path / "few"
@@ -353,6 +354,7 @@ def test_findings_are_judged_only_on_the_path_and_at_the_loads_of_the_publicatio
     assert judge(document, study_of()) == ([], None)
 
 
+@pytest.mark.usefixtures("svg_only")
 def test_the_page_of_the_publication_says_what_was_found_and_what_has_changed(tmp_path: Path) -> None:
     study = Study.load(STUDIES / "flows-pareto15.toml")
     shared = {"study": "flows", "replication": 0, "links": {}, "engine": {}}

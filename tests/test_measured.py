@@ -94,7 +94,7 @@ def test_flent_data_reads_as_the_run_it_is_of(sojourn, tmp_path):
     [of] = [result for result in ran if result["point"]["path.down.queue.limit"] == "50pkt"]
     assert found.throughput.keys() == {"down"} and found.rtt_of == "Ping (ms) ICMP"
     assert found.mean("down") * 1e6 == pytest.approx(of["flows"]["goodput_bps"], rel=0.02)
-    sojourn("report", "lab", "--beside", "run.flent.gz", DATA / "tcp.json")
+    sojourn("report", "lab", "--beside", "run.flent.gz", DATA / "tcp.json", svg_only=True)
     flent, iperf = part(tmp_path / "lab" / "report.html")
     assert "run.flent.gz: Flent, test tcp_ndown" in flent and "tcp.json: iperf 3.12, TCP, 2 streams" in iperf
     assert (
@@ -126,7 +126,7 @@ def test_the_table_of_a_study(sojourn, tmp_path):
     )
     (tmp_path / "seen.csv").write_text(seen)
     ran = sojourn.json("run", "lab.toml", "--out", "lab")
-    sojourn("report", "lab")
+    sojourn("report", "lab", svg_only=True)
     [card] = part(tmp_path / "lab" / "report.html")
     assert "beside the cell with path.down.queue.limit = 50pkt" in card and "50pkt (as measured)" in card
     means = " ".join(f"{result['links']['down']['queue_delay_ms']['mean']:.0f}" for result in ran)
@@ -156,6 +156,7 @@ def test_a_table_that_is_none_gets_a_sentence(tmp_path, text, said):
         table.read("seen.csv", [tmp_path], AXES)
 
 
+@pytest.mark.usefixtures("svg_only")
 def test_what_a_table_says_that_the_study_has_not(sojourn, tmp_path):
     (tmp_path / "lab.toml").write_text('measured = "seen.csv"\n' + STUDY)
     (tmp_path / "seen.csv").write_text("value,measured\nlinks.down.nothing,7\n")

@@ -104,6 +104,7 @@ def test_labels_of_several_units_sort_by_where_they_stand() -> None:
     assert table(results).columns[0].sorts == "text"
 
 
+@pytest.mark.usefixtures("svg_only")
 def test_the_page_has_a_table_that_can_be_sorted(tmp_path: Path) -> None:
     done = write_results(tmp_path / "done", sweep(), [{"kind": "table", "value": "links.up.loss"}])
     page = write_report(done).read_text()

@@ -156,7 +156,7 @@ def test_a_call_is_run_scored_and_judged(sojourn: Command) -> None:
     assert row["call"]["receives"]["frozen"] < 0.01
     assert 25 < row["call"]["receives"]["delay_ms"]["median"] < 250
     assert row["links"]["down"]["queue_delay_ms"]["mean"] < 50
-    sojourn("report", "out")
+    sojourn("report", "out", svg_only=True)
     page = (sojourn.cwd / "out" / "report.html").read_text()
     for said in ("video call, the user receives, time frozen", "ITU-T G.114", "Zinner et al. 2010: fair"):
         assert said in page

@@ -15,6 +15,8 @@ from test_answer import KIND, LIMIT, browsers, one, viewers, voice
 from test_figures import write_results
 from test_report import Page
 
+pytestmark = pytest.mark.usefixtures("svg_only")
+
 
 def page(folder: Path, results: list[dict[str, Any]], *figures: dict[str, Any], **document: Any) -> str:
     """Return the words of the page of some results."""
@@ -254,12 +256,12 @@ def test_what_is_configured_names_the_condition_and_the_tie(tmp_path: Path) -> N
         for kind in ("codel", "fq-codel")
         for at in range(2)
     ]
-    text = page(tmp_path, results, path=path, sweep=sweep, duration="20s")
+    text = page(tmp_path, with_series(results), path=path, sweep=sweep, duration="20s")
     assert "Queue: codel , the first of those that cannot be told apart, as Linux" in text.replace(
         "codel,", "codel ,"
     )
     assert "The lines are for downlink rate 8Mbit, the first of 2." in text
-    assert "Inside one of the cells" in text or "Inside the" not in text
+    assert "Inside one of the cells" in text and "Inside the" not in text
 
 
 def test_a_viewing_without_a_stall_speaks_of_none() -> None:

@@ -148,7 +148,7 @@ goals = [{ threshold = "bufferbloat-a" }, { threshold = "iqb-gaming" }]
     added = [row["network"]["added_ms"]["down"]["mean"] for row in (shared, fair)]
     assert added[0] > 50.0
     assert added[1] < 5.0 < fair["links"]["down"]["queue_delay_ms"]["mean"]
-    sojourn("report", "results/own")
+    sojourn("report", "results/own", svg_only=True)
     page = Path(sojourn.cwd / "results/own/report.html").read_text(encoding="utf-8")
     assert (thresholds()["iqb-gaming"].remembered or "").replace("'", "&#39;") in page
     assert "DSLReports" in page

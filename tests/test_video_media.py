@@ -169,11 +169,9 @@ def test_encoding_is_the_same_bits_with_fewer_instructions(
     film: Encoded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     parameters = coding._parameters
-    for name, instructions in {"all": "", "few": ":asm=MMX2,SSE2"}.items():
-        monkeypatch.setattr(coding, "_parameters", lambda c, more=instructions: parameters(c) + more)
-        coding._encode("film", SHORT, tmp_path / name)
-    every, few = ((tmp_path / name / "stream.ts").read_bytes() for name in ("all", "few"))
-    assert every == few == film.ts
+    monkeypatch.setattr(coding, "_parameters", lambda c: parameters(c) + ":asm=MMX2,SSE2")
+    coding._encode("film", SHORT, tmp_path / "few")
+    assert (tmp_path / "few" / "stream.ts").read_bytes() == film.ts
 
 
 def test_without_loss_the_decoder_shows_what_it_showed(film: Encoded) -> None:

@@ -343,7 +343,7 @@ def test_the_whole_study(sojourn, tmp_path):
     limit = int(found["path"]["down"]["queue"]["limit"].removesuffix("B"))
     assert limit == pytest.approx(50 * 1500, rel=0.1)
     sojourn("run", "office.toml", "--out", "office")
-    sojourn("report", "office")
+    sojourn("report", "office", svg_only=True)
     assert "measured" in (tmp_path / "office" / "report.html").read_text()
 
 
