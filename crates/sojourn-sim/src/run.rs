@@ -95,6 +95,7 @@ impl Engine {
         let this = Replication { scenario, seed, number: replication };
         let bottleneck = this.bottleneck(&mut event_queue);
         let mut network = Network::new(event_queue, bottleneck);
+        network.reading = scenario.path.jitter;
         network.flow_record = scenario.record.flows.then(FlowRecord::default);
         let mut engine = Self {
             network,

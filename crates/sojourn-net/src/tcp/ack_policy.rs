@@ -4,8 +4,12 @@
 //! - quick ACKs: the first sixteen acknowledgements of a connection, and sixteen after a duplicate or a pause, are not
 //!   delayed; a pause is one of data in order, and data beyond a hole does not end it. A segment with which the receive
 //!   window grows ([`WindowGrowth`]) is acknowledged at once, and the sixteen do not become fewer meanwhile;
-//! - PSH: such a segment is acknowledged as soon as the application has read it, here at once, unless there is a hole;
-//!   a sender's second of a pair has PSH;
+//! - PSH: such a segment is acknowledged as soon as the application has read it, unless there is a hole; a sender's
+//!   second of a pair has PSH;
+//! - reading: that acknowledgement, and that of every second segment (`tcp_cleanup_rbuf`, since data that is not read
+//!   yet takes from the window), leaves when the application has run, and what came after the data has been answered
+//!   by then. Where data goes both ways this parts the clusters of segments and acknowledgements that form otherwise
+//!   (Zhang, Shenker and Clark, 1991): simulated delays behind CoDel were 1.4 to 1.7 times real ones without it;
 //! - pingpong: neither holds on an interactive connection, one whose end has answered data within the delay below,
 //!   until an acknowledgement waits to its end or a duplicate arrives;
 //! - delayed ACKs: the delay of others follows the gaps of arrivals, from 40 ms up to a round trip, and doubles when
@@ -13,7 +17,8 @@
 //! - SACK compression (`tcp_comp_sack_delay_ns`, `tcp_comp_sack_nr`): only the first three duplicate ACKs of a hole
 //!   leave at once; later ones are held for a millisecond, or until 44 have been, and leave as one.
 //!
-//! Differences: the millisecond does not shrink on paths of less than 20 ms.
+//! Differences: the millisecond does not shrink on paths of less than 20 ms; an application takes the same time to read
+//! whatever it reads, none unless it is said.
 
 use super::jiffies::{TICK, expiry, ticks};
 use super::window_growth::WindowGrowth;
@@ -45,6 +50,8 @@ pub(super) struct AckPolicy {
     round_trip: Span,
     rto: Span,
     pub(super) window: WindowGrowth,
+    /// How long the application takes to read.
+    pub(super) reading: Span,
     /// When what is held leaves; `NEVER` if nothing is.
     pub(super) at: Time,
 }
@@ -135,6 +142,15 @@ impl AckPolicy {
         self.held += 1;
         self.at = self.at.min(now + HELD_FOR);
         false
+    }
+
+    /// True if the acknowledgement of data in order waits until it is read.
+    pub(super) fn waits_for_reader(&mut self, now: Time) -> bool {
+        let waits = self.reading > Span::ZERO && !self.is_quick();
+        if waits {
+            self.at = self.at.min(now + self.reading);
+        }
+        waits
     }
 
     /// An acknowledgement leaves, with a segment of data or alone. It costs a quick one if anything had arrived that no

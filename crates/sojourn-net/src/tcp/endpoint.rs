@@ -52,6 +52,7 @@ impl Endpoint {
             (config.stack == Stack::Linux)
                 .then(|| WindowGrowth::new(config.mss, config.receive_buffer, config.receive_window)),
         );
+        let receiver = receiver.with_reading(config.reading);
         Self { sender, receiver, timestamps: config.timestamps }
     }
 

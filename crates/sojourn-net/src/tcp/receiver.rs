@@ -61,7 +61,15 @@ impl Receiver {
         Self { extras: wanted.then(|| Box::new(extras)), ..self }
     }
 
-    /// When acknowledgements of data out of order that are held back leave; `NEVER` if none are.
+    /// The same with an application that takes so long to read, for which Linux's acknowledgements wait.
+    pub(super) fn with_reading(mut self, reading: Span) -> Self {
+        if let Some(policy) = self.extras.as_mut().and_then(|extras| extras.policy.as_mut()) {
+            policy.reading = reading;
+        }
+        self
+    }
+
+    /// When acknowledgements leave that are held back, of data out of order or not read yet; `NEVER` if none are.
     #[inline]
     pub fn held_until(&self) -> Time {
         self.policy().map_or(Time::NEVER, |policy| policy.at)
@@ -139,7 +147,9 @@ impl Receiver {
             || self.delay == Span::ZERO
             || self.is_due(now, filled, segment.push)
         {
-            self.ack_now = true;
+            let reads = !(segment.syn || segment.fin || filled) && self.held.is_empty();
+            let policy = self.extras.as_mut().and_then(|extras| extras.policy.as_mut()).filter(|_| reads);
+            self.ack_now |= policy.is_none_or(|policy| !policy.waits_for_reader(now));
         } else if self.ack_at == Time::NEVER && self.held.is_empty() {
             self.ack_at = self.policy().map_or(now + self.delay, |policy| policy.ack_at(now));
         }

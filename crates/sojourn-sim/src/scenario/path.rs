@@ -24,7 +24,8 @@ pub struct Path {
     pub client_delay: Span,
     /// One-way delay between the last hop and servers.
     pub server_delay: Span,
-    /// The most that a packet's way from its last link to its host takes longer, uniformly from nothing.
+    /// The most that a packet's way from its last link to its host takes longer, uniformly from nothing; and how long
+    /// applications take to read.
     pub jitter: Span,
     /// From the clients to the servers; never empty.
     pub hops: Vec<Hop>,
@@ -42,7 +43,8 @@ struct PathFile {
     /// Base round-trip time, instead of the two delays: what the hops do not take of it is split evenly.
     rtt: Option<Span>,
     /// The most that a packet's way from its last link to its host takes longer, uniformly from nothing and in order:
-    /// hosts answer in different times. It breaks ties between packets that no network of real hosts has.
+    /// hosts answer in different times. It breaks ties between packets that no network of real hosts has. An application
+    /// of `stack = "linux"` takes the whole of it to read, which acknowledgements wait for.
     #[serde(default)]
     #[schemars(extend("default" = "0ns"))]
     jitter: Span,

@@ -125,6 +125,50 @@ fn linux_tells_at_once_of_what_was_pushed_unless_there_is_a_hole() {
 }
 
 #[test]
+fn an_acknowledgement_of_linux_waits_until_the_application_has_read() {
+    let reading = Span(40_000);
+    let after_quick = |reading| {
+        let mut receiver = Receiver::new(1000, Span::from_millis(40), true)
+            .with_extras(EcnMode::Off, false, Some(WindowGrowth::new(1000, 0, 0)))
+            .with_reading(reading);
+        for seq in 0..16 {
+            receiver.on_segment(Time(seq), &data(seq * 1000, 1000));
+            assert!(receiver.wants_ack(), "quick ones do not wait");
+            receiver.acknowledge();
+        }
+        receiver
+    };
+    // Of a second segment, and of one with PSH.
+    let mut receiver = after_quick(reading);
+    receiver.on_segment(Time(20), &data(16_000, 1000));
+    assert_eq!((receiver.wants_ack(), receiver.held_until()), (false, Time::NEVER), "not of the first of two");
+    receiver.on_segment(Time(50), &data(17_000, 1000));
+    assert_eq!((receiver.wants_ack(), receiver.held_until()), (false, Time(40_050)));
+    receiver.on_segment(Time(60), &data(18_000, 1000));
+    assert_eq!(receiver.held_until(), Time(40_050), "one reading takes all");
+    receiver.on_timeout(Time(40_050));
+    assert!(receiver.wants_ack());
+    assert_eq!((receiver.acknowledge().0, receiver.held_until()), (19_000, Time::NEVER));
+    receiver.on_segment(Time(50_000), &Segment { push: true, ..data(19_000, 1000) });
+    assert_eq!((receiver.wants_ack(), receiver.held_until()), (false, Time(90_000)));
+    // What is sent meanwhile takes it with it.
+    receiver.acknowledge();
+    assert_eq!(receiver.held_until(), Time::NEVER);
+    // A hole that is filled, and the end, are told at once; so is everything where nobody takes time to read.
+    let mut receiver = after_quick(reading);
+    for seq in [17_000, 18_000, 16_000] {
+        receiver.on_segment(Time(20), &data(seq, 1000));
+        assert!(receiver.wants_ack());
+        receiver.acknowledge();
+    }
+    receiver.on_segment(Time(30), &Segment { fin: true, ..data(19_000, 1001) });
+    assert!(receiver.wants_ack());
+    let mut receiver = after_quick(Span::ZERO);
+    receiver.on_segment(Time(20), &Segment { push: true, ..data(16_000, 1000) });
+    assert!(receiver.wants_ack());
+}
+
+#[test]
 fn what_a_filled_hole_releases_has_been_read_at_once() {
     let linux = |receive_buffer| Some(WindowGrowth::new(1000, receive_buffer, u64::MAX));
     let mut receiver =
