@@ -43,8 +43,8 @@ struct PathFile {
     /// Base round-trip time, instead of the two delays: what the hops do not take of it is split evenly.
     rtt: Option<Span>,
     /// The most that a packet's way from its last link to its host takes longer, uniformly from nothing and in order:
-    /// hosts answer in different times. It breaks ties between packets that no network of real hosts has. An application
-    /// of `stack = "linux"` takes the whole of it to read, which acknowledgements wait for.
+    /// hosts answer in different times. It breaks ties between packets that no network of real hosts has. With
+    /// `stack = "linux"` acknowledgements wait for applications, which take all of it to read.
     #[serde(default)]
     #[schemars(extend("default" = "0ns"))]
     jitter: Span,
