@@ -55,6 +55,8 @@ def become(request: dict[str, Any]) -> None:
     own = request["env"].get("PYTHONPATH", "")
     sys.path[:1] = [request["cwd"], *filter(None, own.split(os.pathsep))]
     if own:
+        # Debian's Python starts with one of its own.
+        sys.modules.pop("sitecustomize", None)
         with contextlib.suppress(ImportError):
             importlib.import_module("sitecustomize")
     if request["svg_only"]:

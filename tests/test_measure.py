@@ -149,7 +149,10 @@ def test_a_parquet_file_has_what_polars_would_write(sojourn: Command) -> None:
         files = (sojourn.cwd / "s.parquet", BytesIO(again.getvalue()))
         kept = [pl.read_parquet_metadata(file)["ARROW:schema"] for file in files]
         assert kept[0] == kept[1], "Polars writes another schema: samples_arrow.json has to be written anew"
-    captures = [capture("tcp_loss")] * 20
+    # A file is not to be named twice.
+    captures = [sojourn.cwd / f"{number}.pcap" for number in range(20)]
+    for each in captures:
+        each.write_bytes(plain)
     sojourn("measure", *captures, "--samples", "s.parquet")
     sojourn("measure", *captures, "--samples", "s.csv", "--jobs", "1")
     many, text = (pl.read_parquet(sojourn.cwd / "s.parquet"), pl.read_csv(sojourn.cwd / "s.csv"))
