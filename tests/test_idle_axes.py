@@ -1,4 +1,4 @@
-"""An axis whose values all make the same runs is no finding: it is refused, or said where --set made it."""
+"""An axis whose values all make the same runs is no finding, and that is said."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from pathlib import Path
 import pytest
 from conftest import Command
 from sojourn import _core
-from sojourn.errors import SojournError
 from sojourn.study import Study, idle
-from sojourn.sweep import Campaign
 
 STUDY = """
 name = "idle"
@@ -26,12 +24,17 @@ direction = "down"
 {sweep}
 """
 OWN = ', queue = { kind = "fifo", limit = "9pkt" }'
+SENTENCE = "sweep.path.queue: its 2 values make the same runs, since every link has a queue of its own"
 QUEUES = '"path.queue" = [{ kind = "fifo", limit = "5pkt" }, { kind = "codel" }]'
 
 
 def study(sweep: str, down: str = OWN, up: str = OWN, sets: tuple[tuple[str, str], ...] = ()) -> Study:
     text = STUDY.format(down=down, up=up, sweep=sweep, transport="cubic")
     return Study(_core.parse(text, "s.toml", list(sets), []), "s.toml", sets, Path())
+
+
+def said(study: Study) -> list[str]:
+    return idle.said((point.labels, point.replication, point.hash) for point in study.points)
 
 
 @pytest.mark.parametrize(
@@ -56,12 +59,11 @@ def study(sweep: str, down: str = OWN, up: str = OWN, sets: tuple[tuple[str, str
 def test_an_axis_is_idle_if_none_of_its_values_makes_another_run(
     sweep: str, down: str, up: str, found: list[tuple[str, int]]
 ) -> None:
-    points = study(sweep, down, up).points
-    assert idle.axes(points) == found
+    assert said(study(sweep, down, up)) == [idle.sentence(*each) for each in found]
 
 
 def test_what_replications_differ_by_is_not_the_axis() -> None:
-    assert idle.axes(study(QUEUES, sets=(("repeat", "3"),)).points) == [("path.queue", 2)]
+    assert said(study(QUEUES, sets=(("repeat", "3"),))) == [idle.sentence("path.queue", 2)]
 
 
 def test_the_reason_is_told_where_it_is_known() -> None:
@@ -69,20 +71,18 @@ def test_the_reason_is_told_where_it_is_known() -> None:
     assert idle.sentence("path.down.rate", 3) == "sweep.path.down.rate: its 3 values make the same runs"
 
 
-def test_it_is_refused_in_a_file_and_said_of_a_set(sojourn: Command) -> None:
+def test_it_is_said_before_anything_runs(sojourn: Command) -> None:
     (sojourn.cwd / "s.toml").write_text(STUDY.format(down=OWN, up="", sweep=QUEUES, transport="cubic"))
-    sojourn("run", "s.toml", "--jobs", 1)
-    # What the caller set for this once is run, and told what it does to the axis.
+    assert "same runs" not in sojourn("run", "s.toml", "--jobs", 1).stderr
     queue = '{ kind = "fifo", limit = "7pkt" }'
-    said = sojourn("run", "s.toml", "--jobs", 1, "--set", f"path.up.queue={queue}", "--out", "set").stderr
-    assert "sweep.path.queue: its 2 values make the same runs, since every link has a queue" in said
+    told = sojourn("run", "s.toml", "--jobs", 1, "--set", f"path.up.queue={queue}", "--out", "set").stderr
+    assert SENTENCE in told
     (sojourn.cwd / "s.toml").write_text(STUDY.format(down=OWN, up=OWN, sweep=QUEUES, transport="cubic"))
-    refused = sojourn("run", "s.toml", "--out", "none", code=2).stderr
-    assert refused.count("\n") == 1 and "leave the axis out, or what it should change" in refused
-    assert not (sojourn.cwd / "none").exists()
-
-
-def test_results_that_there_are_stay_readable(tmp_path: Path) -> None:
-    with pytest.raises(SojournError, match=r"s\.toml: sweep\.path\.queue: its 2 values make the same runs"):
-        Campaign(study(QUEUES), tmp_path / "out")
-    assert len(study(QUEUES).points) == 2
+    # Of all points of the study, whichever of them are asked for; and again, when nothing is left to run.
+    for only in (["--only", "path.queue=codel"], [], []):
+        assert "its 2 values make the same runs" in sojourn("run", "s.toml", "--jobs", 1, *only).stderr
+    sojourn("report", "results/idle", svg_only=True)
+    page = " ".join((sojourn.cwd / "results/idle/report.html").read_text().split())
+    assert (
+        "sweep.path.queue: its 2 values make the same runs, since every link has a queue of its own." in page
+    )

@@ -166,6 +166,6 @@ def test_a_full_disk_is_one_sentence(store: Store, monkeypatch) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(StoreError, match="No space left on device; put that right, or choose another directory"):
+    with pytest.raises(StoreError, match="No space left on device; put that right, or choose another"):
         store.write_point("ab", RESULT)
     assert list(store.points.iterdir()) == []

@@ -29,7 +29,7 @@ from sojourn.results import Results, beds, bounded, excess, open_results
 from sojourn.results.atomic import writing
 from sojourn.results.limits import columns, held, places
 from sojourn.results.path import link_of, look_up
-from sojourn.study import label_text
+from sojourn.study import idle, label_text
 from sojourn.study.buffers import starved
 
 __all__ = ["answer_of", "write_report"]
@@ -124,7 +124,7 @@ def write_report(
                 *bounded.said(results, {path: lower(value(path).name) for path in shown}),
                 *excess.said(results),
                 *limits(found, results, sections),
-                *(f"{clause}." for clause in starved(cells.values())),
+                *(f"{clause}." for clause in [*idle.said(found.planned), *starved(cells.values())]),
                 *([heard.note] if heard.note and not heard.sounds else []),
             ],
             reproduce=reproduce(found, results),

@@ -70,6 +70,11 @@ class Results:
         return [entry["hash"] for entry in self.record["points"]] == [CAPTURED]
 
     @property
+    def planned(self) -> list[tuple[dict[str, Any], int, str]]:
+        """Labels, replication and hash of each of the study's points, on disk or not."""
+        return [(entry["point"], entry["replication"], entry["hash"]) for entry in self.record["points"]]
+
+    @property
     def missing(self) -> int:
         """Number of the study's points that are not on disk."""
         return len(self.record["points"]) - len(self._plan)

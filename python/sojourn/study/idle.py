@@ -1,29 +1,34 @@
 """Axes of a sweep that change nothing: their labels stand beside the same runs, and read as a finding."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from sojourn.study.grouped import grouped
-from sojourn.study.point import Point, label_text
+from sojourn.study.point import label_text
 
 
-def axes(points: Iterable[Point]) -> list[tuple[str, int]]:
-    """Return the axes whose values all make the same runs, whatever the others are; and how many they are.
+def said(points: Iterable[tuple[Mapping[str, Any], int, str]]) -> list[str]:
+    """Return a sentence, without its full stop, for each axis whose values all make the same runs.
 
-    An axis of one value is none of these: it names what all runs have.
+    That is so whatever the other axes are. One value of an axis names what all runs have.
+
+    Parameters
+    ----------
+    points
+        Labels, replication and hash of each point of a study.
     """
     points = list(points)
     found = []
-    for axis in dict.fromkeys(axis for point in points for axis in point.labels):
-        values = len({label_text(point.labels[axis]) for point in points if axis in point.labels})
-        runs = grouped((_others(point, axis), point.hash) for point in points)
+    for axis in dict.fromkeys(axis for labels, *_ in points for axis in labels):
+        values = len({label_text(labels[axis]) for labels, *_ in points if axis in labels})
+        runs = grouped(((number, *_others(labels, axis)), run) for labels, number, run in points)
         if values > 1 and all(len(set(hashes)) == 1 for hashes in runs.values()):
-            found.append((axis, values))
+            found.append(sentence(axis, values))
     return found
 
 
-def _others(point: Point, axis: str) -> tuple[object, ...]:
-    others = ((name, label_text(label)) for name, label in point.labels.items() if name != axis)
-    return (point.replication, *others)
+def _others(labels: Mapping[str, Any], axis: str) -> Iterable[tuple[str, str]]:
+    return ((name, label_text(label)) for name, label in labels.items() if name != axis)
 
 
 def sentence(axis: str, values: int) -> str:

@@ -97,9 +97,6 @@ class Campaign:
         self._unknown = quantities.unknown(study.document, [point.document for point in study.points])
         if self._unknown and not any(key.split(".")[0] in _ASIDE for key, _ in study.sets):
             raise SojournError(f"{study.file}: {self._unknown[0]}")
-        self._idle = [idle.sentence(axis, values) for axis, values in idle.axes(study.points)]
-        if self._idle and not study.sets:
-            raise SojournError(f"{study.file}: {self._idle[0]}; leave the axis out, or what it should change")
         self.log = log
         once = study.document.get("repeat") != AUTO or "replication" in (only or {})
         self._further = policy.further if policy is not None else None if once else rounds.next_round
@@ -179,7 +176,7 @@ class Campaign:
         cells = _cells(self.points)
         notes += starved(map(buffers, cells)) + too_late(cells)
         notes += [f"{wrong}; it is left out of the report" for wrong in self._unknown]
-        notes += self._idle
+        notes += idle.said((point.labels, point.replication, point.hash) for point in self.study.points)
         notes += [f"{found}; it is computed again" for found in self._damaged.values()]
         if self.unmade:
             what = "1 clip is" if len(self.unmade) == 1 else f"{len(self.unmade)} clips are"
