@@ -9,7 +9,7 @@
 //! - reading: that acknowledgement, and that of every second segment (`tcp_cleanup_rbuf`, since data that is not read
 //!   yet takes from the window), leaves when the application has run, and what came after the data has been answered
 //!   by then. Where data goes both ways this parts the clusters of segments and acknowledgements that form otherwise
-//!   (Zhang, Shenker and Clark, 1991): simulated delays behind CoDel were 1.4 to 1.7 times real ones without it;
+//!   (Zhang, Shenker and Clark, 1991): simulated delays behind CoDel were 1.4 to 1.9 times real ones without it;
 //! - pingpong: neither holds on an interactive connection, one whose end has answered data within the delay below,
 //!   until an acknowledgement waits to its end or a duplicate arrives;
 //! - delayed ACKs: the delay of others follows the gaps of arrivals, from 40 ms up to a round trip, and doubles when
