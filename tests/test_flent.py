@@ -178,7 +178,7 @@ def test_series_are_what_left_in_each_step_and_pings_the_waits_of_what_came_in_i
     shown = {key: about[key] for key in ("NAME", "TITLE", "NOTE", "T0", "LENGTH", "TOTAL_LENGTH", "STEP_SIZE",
                                          "DELAY", "DATA_FILENAME", "TEST_PARAMETERS")}  # fmt: skip
     assert shown == {
-        "NAME": "rrul_be_nflows", "TITLE": "lab, rate=1Mbit, queue=fifo",
+        "NAME": "rrul_be_nflows", "TITLE": "lab, rate=1Mbit, queue=fifo, replication 2",
         "NOTE": f"sojourn {_core.version()}, point h4sh, replication 2", "T0": "1970-01-01T00:00:00.000000Z",
         "LENGTH": 0.5, "TOTAL_LENGTH": 0.5, "STEP_SIZE": 0.2, "DELAY": 0, "DATA_FILENAME": "lab.flent.gz",
         "TEST_PARAMETERS": {"download_streams": 2, "upload_streams": 1},

@@ -50,6 +50,15 @@ def test_a_lower_bound_is_one_here_too_and_has_no_interval() -> None:
     assert "≥" not in second.text and "±" in second.text
 
 
+@pytest.mark.parametrize(("transports", "shown"), [(("udp",), False), (("udp", "cubic"), True), ((), True)])
+def test_goodput_of_connections_is_not_told_beside_datagrams_alone(transports, shown: bool) -> None:
+    results = sweep(AXES, 1)
+    for one in results:
+        one["flows"] = {"goodput_bps": 0.0}
+        one["groups"] = {transport: {"transport": transport} for transport in transports}
+    assert ("Flows: goodput (Mb/s)" in [column.title for column in table(results).columns]) == shown
+
+
 def test_columns_sort_by_what_they_show() -> None:
     results = sweep(AXES, 1)
     del results[0]["web"]

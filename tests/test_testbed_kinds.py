@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from io import BytesIO
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,7 +18,7 @@ from sojourn.study.inputs import video as clips
 from sojourn.sweep.testbed import bed, result, tcp
 from sojourn.sweep.testbed.host import Host
 from sojourn.sweep.testbed.kind import Connection, Gathered, Place
-from sojourn.sweep.testbed.kinds import SOURCES, USERS, datagrams, turns
+from sojourn.sweep.testbed.kinds import SOURCES, USERS, bulk, datagrams, turns
 from sojourn.sweep.testbed.kinds.browser import unset
 from sojourn.sweep.testbed.plan import plan, refused, variables
 from sojourn.sweep.testbed.program import Left, Program
@@ -86,6 +87,18 @@ def kernel(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_keys_are_refused_that_no_kernel_can_be_told(transport: str, more: str, key: str | None) -> None:
     why = tcp.refused(place(flows(transport=transport, more=more)).entry)
     assert (why or "None").partition(":")[0] == str(key), why
+
+
+def test_more_flows_than_ports_are_refused() -> None:
+    program = Path(bulk.__file__).parents[1].joinpath("programs/bulk.py").read_text()
+    assert 65_536 - int(re.search(r"_FIRST_PORT = (\w+)", program)[1]) == bulk.MOST
+    entry = place(flows()).entry
+    assert SOURCES["bulk"].refused(entry | {"count": bulk.MOST}) is None
+    why = SOURCES["bulk"].refused(entry | {"count": bulk.MOST + 1})
+    assert why == (
+        "count: 55537 flows, and one address has ports for 55536; "
+        "expected several groups, which have one each"
+    )
 
 
 def test_transports_are_those_of_the_kernel_and_the_nearest_is_named() -> None:

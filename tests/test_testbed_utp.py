@@ -108,3 +108,9 @@ def test_a_torrent_has_a_digest_for_each_piece_the_last_one_included() -> None:
     for size, pieces in ((1, 1), (torrent._PIECE, 1), (2 * torrent._PIECE + 1, 3)):
         about = torrent._described(None, size)[b"info"]
         assert (about[b"length"], len(about[b"pieces"])) == (size, 20 * pieces)
+
+
+def test_more_flows_than_addresses_are_refused() -> None:
+    why = utp.refused({"transport": "utp", "count": 70_000})
+    assert why == "count: 70000 flows; expected at most 65280, for which the testbed has addresses"
+    assert not (utp.refused({"transport": "utp", "count": utp.MOST}) or "").startswith("count")

@@ -183,13 +183,15 @@ def _metadata(
 ) -> dict[str, Any]:
     counts = {"download_streams": len(streams["down"]), "upload_streams": len(streams["up"])}
     labels = ", ".join(f"{axis}={label}" for axis, label in point.labels.items())
+    # Flent's legends show titles alone, which would be the same for all replications.
+    which = f"replication {point.replication}" if point.replication else ""
     # A run has no date: the same file each time.
     time = datetime.datetime.fromtimestamp(0, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S.000000Z")
     mbit = {series: "Mbits/s" for series in results if series.startswith("TCP") and "fairness" not in series}
     ping = {series: "ms" for series in results if series.startswith("Ping")}
     return {
         "NAME": name,
-        "TITLE": ", ".join(filter(None, (point.study, labels))),
+        "TITLE": ", ".join(filter(None, (point.study, labels, which))),
         "NOTE": f"sojourn {_core.version()}, point {point.hash}, replication {point.replication}",
         "TIME": time,
         "T0": time,

@@ -83,7 +83,9 @@ def points_table(
         for link in links_of(results)
         for name in ("queue_delay_ms.mean", "queue_delay_ms.p95", "utilisation", "loss")
     ]
-    paths = dict.fromkeys([*score_paths(results), *more, *usual, "flows.goodput_bps"])
+    # It is that of connections, and 0 beside datagrams that arrived would be taken for theirs.
+    goodput = ["flows.goodput_bps"] if _has_connections(results) else []
+    paths = dict.fromkeys([*score_paths(results), *more, *usual, *goodput])
     shown = [value(path) for path in paths if any(is_number(look_up(one, path)) for one in results)]
     cells = by_cell(results)
     named = {axis: _sorted_by(labels, places(axis)) for axis, labels in axes.items()}
@@ -106,6 +108,12 @@ def points_table(
             row.append(_mean(numbers, one.text, one.factor, at_least))
         rows.append(row)
     return Points(columns, rows, any(len(found) > 1 for found in cells.values()))
+
+
+def _has_connections(results: Sequence[Mapping[str, Any]]) -> bool:
+    """Say whether background flows are connections in some result, as far as results tell."""
+    groups = [group for result in results for group in (result.get("groups") or {}).values()]
+    return not groups or any(group["transport"] != "udp" for group in groups)
 
 
 def _mean(numbers: Sequence[float], text: Callable[[float], str], factor: float, at_least: bool) -> Entry:

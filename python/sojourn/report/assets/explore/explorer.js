@@ -96,7 +96,7 @@ const explorer = (() => {
     const size = Math.abs(number);
     if (size >= 1000) return Math.round(number).toLocaleString("en").replaceAll(",", "\u202f");
     if (Number.isInteger(number)) return String(number).replace(/^-/, "−");
-    const said = size >= 100 ? number.toFixed(0) : size >= 10 ? number.toFixed(1) : size >= 1 || size === 0 ? number.toFixed(2) : number.toPrecision(2);
+    const said = size >= 100 ? number.toFixed(0) : number.toPrecision(3);
     return said.replace(/^-/, "−");
   };
 

@@ -9,6 +9,9 @@ from sojourn.sweep.testbed.kind import Connection, Gathered, Place
 from sojourn.sweep.testbed.kinds import utp
 from sojourn.sweep.testbed.program import Left, Program
 
+MOST = 65_536 - 10_000
+"""Flows of a group over TCP: `programs/bulk.py` gives each a port of one address, from 10 000 on."""
+
 Look = Sequence[Any]
 """Time, retransmits, timeouts or None, seconds waited for them."""
 
@@ -18,7 +21,12 @@ class Bulk:
 
     def refused(self, entry: Mapping[str, Any]) -> str | None:
         """Return why an entry cannot be run."""
-        return utp.refused(entry) if entry["transport"] in utp.TRANSPORTS else tcp.refused(entry)
+        if entry["transport"] in utp.TRANSPORTS:
+            return utp.refused(entry)
+        if entry["count"] > MOST:
+            most = f"one address has ports for {MOST}"
+            return f"count: {entry['count']} flows, and {most}; expected several groups, which have one each"
+        return tcp.refused(entry)
 
     def programs(self, place: Place) -> list[Program]:
         """Return one program for all flows of the group; over µTP, one for each."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from sojourn.study.units import bytes_of, nanoseconds
 from sojourn.sweep.testbed.kind import Connection, Gathered, Place
-from sojourn.sweep.testbed.program import Left, Program, Settings
+from sojourn.sweep.testbed.program import FIRST_PAIR, Left, Program, Settings
 
 TRANSPORTS = ("utp", "ledbat")
 """What of a study it is."""
@@ -22,12 +22,17 @@ _OF_LEDBAT = (
     'which RFC 6817 has not; transport = "utp" simulates it'
 )
 
+MOST = 65_536 - FIRST_PAIR
+"""Flows of a point: each has a pair of addresses of its own."""
+
 _ENDLESS = 1 << 40
 """Bytes of a file that has no size in the study: more than any run takes."""
 
 
 def refused(entry: Mapping[str, Any]) -> str | None:
     """Return why an entry cannot be run."""
+    if entry["count"] > MOST:
+        return f"count: {entry['count']} flows; expected at most {MOST}, for which the testbed has addresses"
     if find_spec("libtorrent") is None:
         need = "is not installed (pip install libtorrent)"
         return f"transport: {entry['transport']} is that of libtorrent on the testbed, which {need}"
