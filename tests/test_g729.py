@@ -79,8 +79,8 @@ def test_erased_frames_are_concealed_whatever_they_hold() -> None:
 @pytest.mark.usefixtures("sound")
 @pytest.mark.parametrize(("loss", "lqo"), [(0.0, 3.63), (0.05, 2.73), (0.10, 2.19)])
 def test_pesq_by_loss(loss: float, lqo: float) -> None:
-    # Means over the 20 samples of random losses as they were measured with this recipe before.
-    got = voice.score_voice(calls(loss, 20), ASKED, cache={})["listens"]
+    # Means over 20 samples of random losses as they were measured before; six differ from them by 0.08.
+    got = voice.score_voice(calls(loss, 6), ASKED, cache={})["listens"]
     assert got["model"] == "pesq"
     assert got["lqo"]["mean"] == pytest.approx(lqo, abs=0.25)
 

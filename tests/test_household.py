@@ -10,8 +10,8 @@ from sojourn import _core
 
 STUDY = """\
 name     = "own"
-duration = "26s"
-warmup   = "4s"
+duration = "18s"
+warmup   = "3s"
 path     = { rtt = "20ms", down = { rate = "20Mbit" }, up = { rate = "4Mbit" } }
 users    = [{ kind = "household" }]
 workload = "household-evening"

@@ -52,7 +52,7 @@ def test_a_page_that_does_not_come_is_not_a_fast_one() -> None:
 
 STUDY = """
 name = "pages"
-duration = "40s"
+duration = "16s"
 warmup = "1s"
 [path]
 rtt = "40ms"

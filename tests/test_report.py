@@ -148,6 +148,7 @@ def test_a_table_that_cannot_be_matched_is_said_and_the_figure_stays(tmp_path: P
 
 
 @pytest.mark.usefixtures("svg_only")
+@pytest.mark.usefixtures("svg_only")
 def test_a_study_without_figures_or_series_has_a_page_too(tmp_path: Path) -> None:
     results = sweep(repeat=1)
     for one in results:

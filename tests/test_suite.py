@@ -286,7 +286,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict, Path]:
         "duration=12s",
     ]
     cases = ["--case", "5.3.1", "--case", "5.1.2", "--jobs", "1", "--set", "warmup=2s"]
-    told = Command(out).json("suite", "rfc7928", *arguments, *cases, "--out", str(out / "r"))
+    told = Command(out).json("suite", "rfc7928", *arguments, *cases, "--out", str(out / "r"), svg_only=True)
     return told[0], out / "r"
 
 
@@ -353,9 +353,9 @@ def test_a_suite_is_resumed(sojourn: Command, tmp_path: Path) -> None:
         "--jobs",
         "1",
     ]
-    first = sojourn("suite", *arguments, "--seeds", "1", "--out", str(tmp_path))
+    first = sojourn("suite", *arguments, "--seeds", "1", "--out", str(tmp_path), svg_only=True)
     assert "1 runs in" in first.stderr and "0 were there" in first.stderr
-    again = sojourn("suite", *arguments, "--seeds", "2", "--out", str(tmp_path))
+    again = sojourn("suite", *arguments, "--seeds", "2", "--out", str(tmp_path), svg_only=True)
     assert "1 runs in" in again.stderr and "1 were there already" in again.stderr
     listed = sojourn.json("suite", *arguments, "--seeds", "2", "--out", str(tmp_path), "--dry-run")
     assert [(entry["case"], entry["runs"], entry["done"]) for entry in listed] == [("5.2", 2, 2)]
