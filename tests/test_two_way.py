@@ -39,9 +39,9 @@ def delays_ms(*sets: tuple[str, str]) -> list[float]:
 
 
 def test_clusters_part_as_those_of_real_hosts_do() -> None:
-    # Real hosts: 6.8 ms (6.6 to 7.1) down and 9.6 up in three runs of 40 s (docs/testbed.md).
-    at_once, read = delays_ms(), delays_ms(("path.jitter", "40us"))
-    assert all(there < 0.8 * here for here, there in zip(at_once, read, strict=True)), (at_once, read)
-    plain = [(f"flows.{number}.stack", "plain") for number in (0, 1)]
-    same = [delays_ms(*plain), delays_ms(*plain, ("path.jitter", "40us"))]
-    assert same[1][1] > 0.8 * same[0][1], "a rule of Linux"
+    # Real hosts: 6.8 ms (6.6 to 7.1) down and 9.6 up in three runs of 40 s (docs/testbed.md). Nothing is
+    # asked for: an application of Linux takes its time in every study.
+    linux = delays_ms()
+    assert 0.7 * 6.8 < linux[0] < 1.3 * 6.8 and 0.8 * 9.6 < linux[1] < 1.2 * 9.6, linux
+    plain = delays_ms(*[(f"flows.{number}.stack", "plain") for number in (0, 1)])
+    assert all(here < 0.8 * there for here, there in zip(linux, plain, strict=True)), "a rule of Linux"

@@ -18,7 +18,7 @@ use crate::stream::stream;
 use hooks::Lowest;
 use hosts::Placed;
 use links::Replication;
-use sojourn_net::{Rate, Time};
+use sojourn_net::{Rate, Span, Time};
 
 pub use hooks::{LogSink, MakePlayer, RunHooks, TapAt, TapSink};
 pub use links::LoneLink;
@@ -28,6 +28,10 @@ pub use users::page_objects;
 const SLICE: u32 = 1 << 16;
 /// Rows of the packet log that are handed out together.
 const BATCH: usize = 1 << 18;
+/// What an application takes to read at least, where the stack waits for it (`tcp::Config::reading`): what Linux hosts
+/// took to answer between two namespaces of one machine. One that takes no time keeps clusters of data and
+/// acknowledgements together, which real hosts part.
+const READING: Span = Span(40_000);
 
 /// What a run leaves behind.
 pub struct Outcome {
@@ -95,7 +99,7 @@ impl Engine {
         let this = Replication { scenario, seed, number: replication };
         let bottleneck = this.bottleneck(&mut event_queue);
         let mut network = Network::new(event_queue, bottleneck);
-        network.reading = scenario.path.jitter;
+        network.reading = scenario.path.jitter.max(READING);
         network.flow_record = scenario.record.flows.then(FlowRecord::default);
         let mut engine = Self {
             network,

@@ -18,7 +18,7 @@
 //!   leave at once; later ones are held for a millisecond, or until 44 have been, and leave as one.
 //!
 //! Differences: the millisecond does not shrink on paths of less than 20 ms; an application takes the same time to read
-//! whatever it reads, none unless it is said.
+//! whatever it reads.
 
 use super::jiffies::{TICK, expiry, ticks};
 use super::window_growth::WindowGrowth;

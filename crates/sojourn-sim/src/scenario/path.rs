@@ -25,7 +25,7 @@ pub struct Path {
     /// One-way delay between the last hop and servers.
     pub server_delay: Span,
     /// The most that a packet's way from its last link to its host takes longer, uniformly from nothing; and how long
-    /// applications take to read.
+    /// applications of Linux take to read, if that is longer than 40 us.
     pub jitter: Span,
     /// From the clients to the servers; never empty.
     pub hops: Vec<Hop>,
