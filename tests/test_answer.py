@@ -302,6 +302,16 @@ def test_users_without_scores_are_not_called_no_users() -> None:
     assert not any("no user loses" in sentence for sentence in found.sentences)
 
 
+def test_loss_that_no_goal_is_about_is_told() -> None:
+    lossy = {"links": {"down": {"loss": 0.19, "queue_delay_ms": {"mean": 10.0, "p95": 20.0}}}}
+    said = "No goal is about loss, which reaches 19 % on the downlink."
+    assert compare({"fifo": [lossy], "codel": [lossy]}).sentences[1] == said
+    stated = {"goals": [{"value": "links.down.loss", "at-most": 0.2}]}
+    assert said not in compare({"fifo": [lossy], "codel": [lossy]}, document=stated).sentences
+    lossy["links"]["down"]["loss"] = 0.009
+    assert not any("about loss" in each for each in compare({"fifo": [lossy], "codel": [lossy]}).sentences)
+
+
 def test_rate_and_goodput_are_measured_against_the_best_choice() -> None:
     def heads(goodput: float) -> list[dict[str, Any]]:
         return [voice(4.2) | {"flows": {"goodput_bps": goodput}}] * 2

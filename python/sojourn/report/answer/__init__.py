@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sojourn.report.answer import wording
+from sojourn.report.answer import preface, wording
 from sojourn.report.answer.cells import Cell, Cells, queue_axes, sort
 from sojourn.report.answer.goals import Goal, goals_of, scored_users, unjudged, unscored
 from sojourn.report.answer.regrets import Ranking, rank
@@ -171,7 +171,8 @@ def answer(
         return Answer("What users get", said, [], cells, goals)
     ranking = rank(cells, goals)
     kinds = list(dict.fromkeys(user["kind"] for user in document.get("users") or () if "kind" in user))
-    sentences = wording.opening(goals, bool(document.get("goals")), kinds)
+    sentences = preface.opening(goals, bool(document.get("goals")), kinds)
+    sentences += preface.loss(goals, bool(document.get("goals")), results)
     of_choices = {
         choice: sizes(r for condition in cells.conditions for r in cells.at(condition, choice))
         for choice in cells.choices
@@ -188,7 +189,7 @@ def answer(
         sentences += wording.missing(cells, ranking)
         items = wording.by_condition(cells, verdicts)
     else:
-        sentences += [wording.compares_nothing(axes), *wording.by_cell(cells, verdicts)]
+        sentences += [preface.compares_nothing(axes), *wording.by_cell(cells, verdicts)]
         items = []
     if document.get("goals") or scored_users(goals):
         sentences += wording.unscored(unscored(document, results))
@@ -197,7 +198,7 @@ def answer(
     sentences += wording.without_values(cells, goals, verdicts)
     sentences += beds.doubts(results)
     return Answer(
-        title=wording.title(cells),
+        title=preface.title(cells),
         sentences=[*sentences, *([rounds] if rounds else [])],
         items=items,
         cells=cells,

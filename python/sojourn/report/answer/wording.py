@@ -7,7 +7,6 @@ from sojourn.report.answer.cells import Cells, listed
 from sojourn.report.answer.goals import Goal, number_at, scored_users
 from sojourn.report.answer.regrets import ALIKE, Ranking
 from sojourn.report.answer.verdicts import CLOSE, NO, YES, Verdict
-from sojourn.report.figures.values import axis_name, lower
 from sojourn.results.bounded import lower_bounds
 from sojourn.results.sizes import Size, ms_brief
 
@@ -16,38 +15,6 @@ Verdicts = Mapping[tuple[str, str], Verdict]
 _MOST_NAMED = 6
 """Conditions that one line names."""
 _WAIT = "adaptive.startup_delay_ms.median"
-
-
-def title(cells: Cells) -> str:
-    """Return the question that is answered."""
-    if not cells.axes:
-        return "What users get"
-    return "How big should this buffer be?" if cells.noun == "buffer" else f"Which {cells.noun}?"
-
-
-def opening(goals: Sequence[Goal], stated: bool, kinds: Sequence[str]) -> list[str]:
-    """Say by what is judged, where that is not what a reader expects."""
-    if stated or scored_users(goals):
-        return []
-    if kinds:
-        return [
-            f"The users of this study ({', '.join(kinds)}) have no scores in these results, "
-            "so delay stands in for them."
-        ]
-    return ["No users are scored in this study, so delay stands in for them."]
-
-
-def compares_nothing(axes: Mapping[str, Sequence[str]]) -> str:
-    """Say that there is no queue to choose."""
-    several = [
-        axis if (name := lower(axis_name(axis))) == axis else f"{name} ({axis})"
-        for axis, labels in axes.items()
-        if len(labels) > 1
-    ]
-    what = f"its axes are {listed(several)}" if several else "it has one cell"
-    if len(several) == 1:
-        what = f"its one axis is {several[0]}"
-    return f"This study compares no queue: {what}."
 
 
 def headline(cells: Cells, ranking: Ranking, goals: Sequence[Goal], once: bool) -> list[str]:
