@@ -123,8 +123,14 @@ impl Meter {
                             };
                         }
                     }
-                    Flow::Quic(spin) => spin.datagram(state, seen.side, payload, seen.time),
-                    Flow::Tcp(_) | Flow::Other => {}
+                    Flow::Quic(spin) => {
+                        state.hosts.sent_besides(seen.time, *length);
+                        spin.datagram(state, seen.side, payload, seen.time);
+                    }
+                    // Known once some had passed: the few of a name's lookup, which often goes before a connection,
+                    // fill no queue.
+                    Flow::Other => state.hosts.sent_besides(seen.time, *length),
+                    Flow::Tcp(_) => {}
                 }
             }
         }

@@ -14,7 +14,7 @@ pub(crate) mod transmission;
 
 use crate::decode::Address;
 use crate::delay::host::path::Path;
-use crate::delay::host::silence::SILENCE;
+use crate::delay::host::silence::{SILENCE, THIN};
 use crate::delay::host::statistics::Stats;
 use crate::delay::host::transmission::Transmission;
 use crate::delay::protocol::Protocol;
@@ -131,6 +131,14 @@ impl Hosts {
         self.all[host as usize].packets[protocol as usize] += packets;
     }
 
+    /// A host sent a datagram that is not measured: streams of large ones fill queues, too.
+    #[inline]
+    pub(crate) fn sent_besides(&mut self, now: i64, length: u32) {
+        if length > THIN {
+            self.last_sent = now;
+        }
+    }
+
     /// A flow began, or was under way already. Whether nobody had sent for long: others' packets are in the queue of a
     /// host that was silent, too.
     pub(crate) fn begins(&mut self, at: i64, opened: bool) -> bool {
@@ -222,6 +230,11 @@ impl Hosts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::delay::meter::Meter;
+    use crate::delay::options::Options;
+    use crate::read::Frame;
+    use crate::write::{Datagram, End, Header};
+    use std::net::Ipv4Addr;
 
     #[test]
     fn a_silence_is_one_of_all_hosts() {
@@ -235,6 +248,22 @@ mod tests {
         // Who was under way already had not been silent.
         assert!(!hosts.begins(70 + SILENCE, false) && !hosts.begins(90 + SILENCE, false));
         assert_eq!(hosts.midstream, 70 + SILENCE);
+    }
+
+    #[test]
+    fn a_stream_of_large_datagrams_breaks_a_silence_and_voice_or_the_lookup_of_a_name_does_not() {
+        // Nine of one flow, the eighth of which tells that they are not uTP.
+        for (datagrams, payload, silent) in [(2, 1200, true), (9, 172, true), (9, 1200, false)] {
+            let mut meter = Meter::new(Options::default());
+            for number in 1..=datagrams {
+                let [source, destination] = [1, 2].map(|n| End { address: Ipv4Addr::new(10, 0, 0, n), port: 5004 });
+                let datagram = Datagram { source, destination, id: 0, ttl: 60, payload, header: Header::Udp };
+                let (data, wire_len) = datagram.frame();
+                let (dropped, interface) = (false, None);
+                meter.frame(&Frame { number, time_ns: 0, link: 1, wire_len, data: &data, dropped, interface });
+            }
+            assert_eq!([SILENCE, SILENCE + 1].map(|at| meter.state.hosts.begins(at, true)), [silent, true]);
+        }
     }
 
     #[test]
