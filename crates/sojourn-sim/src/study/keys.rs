@@ -22,9 +22,7 @@ pub(super) fn put(document: &mut Value, key: &[String], value: Value) -> Result<
                 let count = entries.len();
                 let names: Vec<_> = entries.iter().filter_map(|entry| entry.get("name")?.as_str()).collect();
                 let listed = if names.len() == count { format!(" ({})", names.join(", ")) } else { String::new() };
-                let named = |entry: &Value| entry.get("name").is_some_and(|own| own == name.as_str());
-                let place = name.parse().ok().or_else(|| entries.iter().position(named));
-                place.and_then(|i: usize| entries.get_mut(i)).ok_or_else(|| match count {
+                place_of(entries, name).and_then(|i| entries.get_mut(i)).ok_or_else(|| match count {
                     0 => format!("{} is empty, so there is no {name} in it", so_far()),
                     _ => format!("{} has the entries 0 to {}{listed}, not {name}", so_far(), count - 1),
                 })?
@@ -34,6 +32,25 @@ pub(super) fn put(document: &mut Value, key: &[String], value: Value) -> Result<
     }
     *place = value;
     Ok(())
+}
+
+/// Whether there is something in the place that `key` names.
+pub(super) fn has(document: &Value, key: &[String]) -> bool {
+    let mut place = Some(document);
+    for name in key {
+        place = match place {
+            Some(Value::Array(entries)) => place_of(entries, name).and_then(|i| entries.get(i)),
+            Some(other) => other.get(name),
+            None => None,
+        };
+    }
+    place.is_some()
+}
+
+/// The place of an entry by its number or its name.
+fn place_of(entries: &[Value], name: &str) -> Option<usize> {
+    let named = |entry: &Value| entry.get("name").is_some_and(|own| own == name);
+    name.parse().ok().or_else(|| entries.iter().position(named))
 }
 
 /// Splits a dotted key.

@@ -13,8 +13,7 @@ pub(super) fn take(document: &mut Value) {
     let Some(sweep) = document.get("sweep").and_then(Value::as_object).cloned() else { return };
     for (axis, values) in sweep.iter().filter(|(axis, _)| axis.starts_with("path.")) {
         let key = keys::split(axis);
-        let there = document.pointer(&format!("/{}", key.join("/"))).is_some();
-        if let (false, Some(first)) = (there, values.get(0)) {
+        if let (false, Some(first)) = (keys::has(document, &key), values.get(0)) {
             // What cannot be put there is told of when the axis is read.
             let _ = keys::put(document, &key, first.clone());
         }
@@ -193,5 +192,15 @@ mod tests {
         assert!(wrong.contains("own.toml:8:52: sweep.path.queue.1: missing field `limit`"), "{wrong}");
         let first = expand("[sweep]\n'path.queue' = [{ kind = 'fiffo', limit = '9pkt' }]").unwrap_err();
         assert!(first.contains("own.toml:8:"), "the error is shown at the axis: {first}");
+    }
+
+    #[test]
+    fn what_stands_under_a_hop_is_not_given_by_an_axis() {
+        let text = "name = 'own'\nduration = '9s'\n[path]\nrtt = '50ms'\nqueue = { kind = 'codel' }\n[[path.hop]]\n\
+                    name = 'a'\nup.rate = '1mbit'\ndown = { rate = '1mbit', queue = { kind = 'pie' } }\n\
+                    [sweep]\n'path.hop.a.down.queue' = [{ limit = 'many' }, { kind = 'pie' }]";
+        let document = parse(&[StudyText { name: "own.toml", text }], &[]);
+        let error = document.and_then(|document| points(&document)).unwrap_err().to_string();
+        assert!(error.contains("own.toml:11:") && error.contains("sweep.path.hop.a.down.queue.0"), "{error}");
     }
 }
