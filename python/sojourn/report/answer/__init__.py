@@ -5,7 +5,7 @@
 >>> found.ranking.chosen, found.as_json()["verdicts"]                               # doctest: +SKIP
 
 Goals (:mod:`.goals`) are judged cell by cell (:mod:`.verdicts`), choices are compared by regret
-(:mod:`.regrets`), and what was found is put into words (:mod:`.wording`).
+(:mod:`.regrets`), and what was found is put into words (:mod:`.preface`, :mod:`.wording`).
 """
 
 from collections.abc import Mapping, Sequence
