@@ -187,10 +187,8 @@ def test_every_kind_draws_the_same_bytes_and_leaves_settings_alone(kind: str) ->
     first, second = (draw(plot_of({"kind": kind, **ENTRIES[kind]})) for _ in range(2))
     text = svg(first)
     assert text == svg(second)
-    # The other formats write the same drawing: that a format has the same bytes is asked of one kind.
-    for form in ("png", "pdf"):
-        whole = written(first, form)
-        assert whole and (kind != "lines" or whole == written(second, form))
+    assert written(first, "png") == written(second, "png")
+    assert written(first, "pdf") == written(second, "pdf")
     assert dict(rcParams) == before
     assert not re.search(r"<image|<metadata|20\d\d-\d\d-\d\d", text)
     assert not re.search(r'(?:href|src)="http', text)

@@ -9,7 +9,6 @@ import shutil
 import subprocess
 import sys
 import wave
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -176,7 +175,7 @@ def test_pesq_by_loss(heard: Speech) -> None:
             got = []
             for number, (signal, coded) in enumerate(zip(heard.signals, heard.coded, strict=True)):
                 erased = rng.random(len(coded)) < loss
-                if number % 4 == 0:  # Three women and two men: all 20 differ from these by 0.19 at most.
+                if number % 2 == 0:  # Five voices of each sex: all 20 differ from these by 0.08 at most.
                     got.append(pesq.mos_lqo(signal, concealment.conceal(coded, erased, method))[0])  # type: ignore[arg-type]
             means[method].append(float(np.mean(got)))
             assert means[method][-1] == pytest.approx(mean, abs=0.25), (method, loss)
@@ -228,20 +227,15 @@ def test_damaged_samples_are_not_used(tmp_path: Path, sound: Speech) -> None:
 
 
 def test_many_processes_may_build_at_once(tmp_path: Path, sound: Speech) -> None:
-    """Three processes build the same cache from a kept package, without the network; one voice is enough."""
-    voice = speech._VOICES[0]
-    kept = speech.cache_directory() / "packages" / f"{voice.sha256[:16]}.deb"
-    if not kept.is_file():
-        pytest.skip("the package is not kept in the cache")
+    """Three processes build the same cache from kept packages, without the network."""
+    kept = speech.cache_directory() / "packages"
+    debs = list(kept.glob("*.deb"))
+    if len(debs) < 4:
+        pytest.skip("the packages are not kept in the cache")
     (tmp_path / "packages").mkdir()
-    shutil.copy(kept, tmp_path / "packages")
-    code = """
-from dataclasses import replace
-from sojourn.qoe.media import speech
-recipe = speech._RECIPES[8000]
-speech._RECIPES[8000] = replace(recipe, voices=recipe.voices[:1])
-print(speech.samples().digest)
-"""
+    for deb in debs:
+        shutil.copy(deb, tmp_path / "packages")
+    code = "from sojourn.qoe.media import speech; print(speech.samples().digest)"
     places = [str(ROOT / "python"), os.environ.get("PYTHONPATH", "")]
     env = {
         **os.environ,
@@ -252,8 +246,7 @@ print(speech.samples().digest)
         subprocess.Popen([sys.executable, "-c", code], env=env, stdout=subprocess.PIPE, text=True)
         for _ in range(3)
     ]
-    expected = replace(sound, signals=sound.signals[: voice.count]).digest
-    assert {p.communicate(timeout=HANGS_S)[0].strip() for p in running} == {expected}
+    assert {p.communicate(timeout=HANGS_S)[0].strip() for p in running} == {sound.digest}
     assert sorted(p.name for p in tmp_path.iterdir()) == [".lock", "packages", "speech-1"]
 
 
