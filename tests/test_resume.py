@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import time
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
@@ -63,6 +64,20 @@ def test_interrupted_and_resumable(long: Command, stop: signal.Signals) -> None:
     assert "run the same command again" in stderr and "Traceback" not in stderr
     assert not list((long.cwd / "out").rglob("*.tmp"))
     assert len(long.json("run", "long.toml", "--out", "out")) == 16
+
+
+def test_stopped_while_it_loads_the_command_says_nothing(faked: Command) -> None:
+    stopped = """
+import importlib.abc, os, runpy, signal, sys
+class Stop(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, *rest):
+        if name == "sojourn.cli":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Stop())
+runpy.run_module("sojourn", run_name="__main__", alter_sys=True)
+"""
+    done = subprocess.run([sys.executable, "-c", stopped, "run"], capture_output=True, cwd=faked.cwd)
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
 
 
 def test_an_extended_study_runs_only_what_is_new(long: Command) -> None:

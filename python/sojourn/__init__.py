@@ -8,15 +8,11 @@ Long work is spread over processes, so a script should call :func:`run` under
 ``if __name__ == "__main__":``, as with every process pool.
 """
 
-from __future__ import annotations
-
-from importlib import import_module
-from typing import TYPE_CHECKING
-
-from sojourn.errors import SojournError, StoreError
-
+# Nothing is imported here: until the first module is loaded, ^C has Python tell where it was (`__main__`).
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sojourn._core import StudyError
+    from sojourn.errors import SojournError, StoreError
     from sojourn.parts.clips import Clip, read_clip
     from sojourn.parts.congestion import Windows, controller
     from sojourn.parts.player import play
@@ -48,6 +44,8 @@ _WHERE = {
     "Clip": ("sojourn.parts.clips", "Clip"),
     "Decisions": ("sojourn.parts.queue", "Decisions"),
     "Results": ("sojourn.results", "Results"),
+    "SojournError": ("sojourn.errors", "SojournError"),
+    "StoreError": ("sojourn.errors", "StoreError"),
     "Study": ("sojourn.study", "Study"),
     "StudyError": ("sojourn._core", "StudyError"),
     "Windows": ("sojourn.parts.congestion", "Windows"),
@@ -61,6 +59,8 @@ _WHERE = {
 
 
 def __getattr__(name: str) -> object:
+    from importlib import import_module
+
     if name == "__version__":
         return import_module("sojourn._core").version()
     if name in _WHERE:

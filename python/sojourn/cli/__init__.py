@@ -42,11 +42,11 @@ another exit code than "done" returns it."""
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command and exit with its code."""
-    for stop in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(stop, _stop)
     _open_standard_files()
     # Names of files need not be text.
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    for stop in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(stop, _stop)
     sys.exit(call(arguments))
 
 
