@@ -112,7 +112,7 @@ def test_of_two_calls_one_that_never_connects_counts_as_frozen() -> None:
 
 def test_directions_and_columns() -> None:
     assert score_call({n: c[:0] for n, c in frames([1050]).items()}, rates(0), 1.0, 2.0) == {}
-    with pytest.raises(ValueError, match="the call tables lack frozen"):
+    with pytest.raises(ValueError, match="the call table lacks frozen"):
         score_call({n: c for n, c in frames([1050]).items() if n != "frozen"}, rates(10), 1.0, 2.0)
 
 

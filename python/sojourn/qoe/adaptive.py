@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sojourn.qoe import live
+from sojourn.qoe.columns import require
 from sojourn.qoe.web import kaplan_meier
 
 WINDOW_S = 20
@@ -176,9 +177,7 @@ def viewings(
     ValueError
         A table lacks a column.
     """
-    missing = [name for name in _COLUMNS if name not in segments]
-    if missing:
-        raise ValueError(f"the adaptive table lacks {', '.join(missing)}: expected {', '.join(_COLUMNS)}")
+    require(segments, _COLUMNS, "adaptive")
     owner = np.asarray(segments["user"])
     found = []
     for i, user in enumerate(np.asarray(viewers["user"]).tolist()):

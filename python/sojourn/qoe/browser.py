@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sojourn.qoe.columns import require
+from sojourn.qoe.quantiles import statistics
+
 UNDER_WAY, COMPLETE, ABANDONED = 0, 1, 2
 _COLUMNS = ("plt_ns", "fate", "bytes")
-_QUANTILES = {"median": 50, "p5": 5, "p25": 25, "p75": 75, "p95": 95}
 
 
 def score_browser(columns: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
@@ -35,9 +37,7 @@ def score_browser(columns: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
     ValueError
         A column is missing.
     """
-    missing = [name for name in _COLUMNS if name not in columns]
-    if missing:
-        raise ValueError(f"the browser table lacks {', '.join(missing)}: expected {', '.join(_COLUMNS)}")
+    require(columns, _COLUMNS, "browser")
     fate = np.asarray(columns["fate"])
     complete, abandoned = fate == COMPLETE, fate == ABANDONED
     ended = int(complete.sum() + abandoned.sum())
@@ -46,9 +46,8 @@ def score_browser(columns: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
     out: dict[str, Any] = {}
     times = np.asarray(columns["plt_ns"])[complete] / 1e9
     if times.size:
-        quantiles = np.percentile(times, list(_QUANTILES.values()))
-        out["plt_s"] = {name: round(float(q), 6) for name, q in zip(_QUANTILES, quantiles, strict=True)}
-        out["plt_s"]["mean"] = round(float(times.mean()), 6)
+        out["plt_s"] = statistics(times, 6)
+        out["plt_s"]["mean"] = out["plt_s"].pop("mean")  # the last, as in results that are kept
         size = np.asarray(columns["bytes"])[complete].astype(np.float64).mean()
         out["completed_mb"] = round(float(size) / 1e6, 6)
     out |= {

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sojourn.qoe.columns import require
 from sojourn.qoe.media.video.talking_head import MOST_LINES, ssim
 from sojourn.qoe.quantiles import statistics
 
@@ -58,10 +59,8 @@ def score_call(call: Table, rates: Table, warmup_s: float, end_s: float) -> dict
     ValueError
         A column is missing.
     """
-    for table, columns in ((call, _CALL), (rates, _RATES)):
-        missing = [name for name in columns if name not in table]
-        if missing:
-            raise ValueError(f"the call tables lack {', '.join(missing)}")
+    require(call, _CALL, "call")
+    require(rates, _RATES, "call_rates")
     out: dict[str, Any] = {}
     for name, direction in DIRECTIONS.items():
         measured = np.asarray(rates["time_ns"]) > warmup_s * 1e9

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sojourn.qoe import gaming
+from sojourn.qoe.columns import require
 from sojourn.qoe.quantiles import statistics
 from sojourn.study.units import bits_per_second, nanoseconds
 
@@ -73,9 +74,7 @@ def windows(columns: Mapping[str, NDArray[Any]], user: Mapping[str, Any]) -> lis
     ValueError
         If a column is missing.
     """
-    missing = [name for name in _COLUMNS if name not in columns]
-    if missing:
-        raise ValueError(f"the game table lacks {', '.join(missing)}: expected {', '.join(_COLUMNS)}")
+    require(columns, _COLUMNS, "game")
     return [_score(down, up, user) for down, up in _cut(columns)]
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sojourn.qoe.columns import require
 from sojourn.qoe.web import kaplan_meier
 
 GOOD_S, POOR_S = 2.5, 4.0
@@ -48,9 +49,7 @@ def score_page(columns: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
     ValueError
         A column is missing.
     """
-    missing = [name for name in _COLUMNS if name not in columns]
-    if missing:
-        raise ValueError(f"the page table lacks {', '.join(missing)}: expected {', '.join(_COLUMNS)}")
+    require(columns, _COLUMNS, "page")
     fate = np.asarray(columns["fate"])
     if not fate.size:
         return {}

@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sojourn import _core
+from sojourn.qoe.columns import require
 from sojourn.qoe.media.video import stream
 from sojourn.qoe.media.video.coding import Coding, Encoded, encoded
 from sojourn.qoe.media.video.vmaf import MODEL, measure, program
@@ -306,8 +307,7 @@ def missing(delay_ns: NDArray[np.int64], playout_ns: int) -> tuple[NDArray[np.bo
 def _parts(columns: Mapping[str, NDArray[Any]]) -> list[dict[str, NDArray[Any]]]:
     """Rows of each showing."""
     needed = ("user", "showing", "clip", "seq", "sent_ns", "delay_ns")
-    if lacking := [name for name in needed if name not in columns]:
-        raise ValueError(f"the video table lacks {', '.join(lacking)}: expected {', '.join(needed)}")
+    require(columns, needed, "video")
     table = {name: np.asarray(columns[name]) for name in needed}
     bounds = [*np.flatnonzero(table["seq"] == 0).tolist(), len(table["seq"])]
     return [{name: column[a:b] for name, column in table.items()} for a, b in pairwise(bounds)]

@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 
 from sojourn import _core
 from sojourn.qoe import emodel, pesq, spoken
+from sojourn.qoe.columns import require
 from sojourn.qoe.enough import enough, lot
 from sojourn.qoe.media import recordings, speech
 from sojourn.qoe.media.speech import MissingSpeech, Speech
@@ -242,9 +243,7 @@ def _heard(
     columns: Mapping[str, NDArray[Any]], user: Mapping[str, Any], sound: Speech | None
 ) -> list[_core.Heard]:
     """What each direction of each call heard, by direction, user and call."""
-    missing = [name for name in _COLUMNS if name not in columns]
-    if missing:
-        raise ValueError(f"the voice table lacks {', '.join(missing)}: expected {', '.join(_COLUMNS)}")
+    require(columns, _COLUMNS, "voice")
     table = {name: np.ascontiguousarray(columns[name], dtype=kind) for name, kind in _COLUMNS.items()}
     if len({c.shape for c in table.values()}) != 1 or table["seq"].ndim != 1:
         raise ValueError("the voice table's columns differ in length")

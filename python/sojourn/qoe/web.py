@@ -23,11 +23,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sojourn import _core
+from sojourn.qoe.columns import require
+from sojourn.qoe.quantiles import STATISTICS
 from sojourn.study.units import seconds
 
 _COLUMNS = ("plt_ns", "complete", "rtt_ns", "repair_ns")
 _QUANTILES = {"median": 0.5, "p5": 0.05, "p25": 0.25, "p75": 0.75, "p95": 0.95}
-_ORDER = ("median", "mean", "p5", "p25", "p75", "p95")
 _EDGE = 1e-9
 
 
@@ -94,7 +95,7 @@ class Survival:
         times["mean"] = self.mean_of(self.times, self.longest)
         if self.rest > _EDGE:
             bounded.append("mean")
-        return {name: times[name] for name in _ORDER}, bounded
+        return {name: times[name] for name in STATISTICS}, bounded
 
 
 def kaplan_meier(times: ArrayLike, ended: ArrayLike) -> Survival:
@@ -167,9 +168,7 @@ def loads(columns: Mapping[str, NDArray[Any]], user: Mapping[str, Any]) -> Loads
     A load is dominated by round trips if `round-trips` of them take at least half its time, and by losses if
     waiting for retransmissions took at least half.
     """
-    missing = [name for name in _COLUMNS if name not in columns]
-    if missing:
-        raise ValueError(f"the web table lacks {', '.join(missing)}: expected {', '.join(_COLUMNS)}")
+    require(columns, _COLUMNS, "web")
     times = ("plt_ns", "rtt_ns", "repair_ns")
     plt, rtt, repair = (np.asarray(columns[name]).astype(np.float64) / 1e9 for name in times)
     complete = np.asarray(columns["complete"]).astype(bool)
@@ -214,7 +213,7 @@ def summary(scored: Sequence[Loads]) -> dict[str, Any]:
     counted = complete if complete.any() else np.ones_like(complete)
     out: dict[str, Any] = {
         "plt_s": {name: round(time, 6) for name, time in times.items()},
-        "mos": {name: round(mos[name], 4) for name in _ORDER},
+        "mos": {name: round(mos[name], 4) for name in STATISTICS},
     }
     for name in ("rtt_dominated", "loss_dominated"):
         out[name] = round(float(np.concatenate([getattr(s, name) for s in scored])[counted].mean()), 6)

@@ -10,13 +10,12 @@ from difflib import get_close_matches
 from typing import Any
 
 from sojourn.errors import quoted
+from sojourn.qoe.quantiles import STATISTICS
 from sojourn.results.bounds import beyond
 from sojourn.study.thresholds import thresholds
 
-_STATISTICS = ("median", "mean", "p5", "p25", "p75", "p95")
 
-
-def _each(names: Iterable[str], ends: Iterable[str] = _STATISTICS) -> tuple[str, ...]:
+def _each(names: Iterable[str], ends: Iterable[str] = STATISTICS) -> tuple[str, ...]:
     ends = tuple(ends)
     return tuple(f"{name}.{end}" for name in names for end in ends)
 

@@ -8,11 +8,13 @@ which is not checked here. Comfort noise (Annex B) is not used.
 """
 
 import ctypes
-import ctypes.util
+from ctypes.util import find_library
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
+
+from sojourn.qoe.media.shared_library import load
 
 #: Samples of a frame at 8 kHz, and bytes that it is coded in.
 FRAME = 80
@@ -23,16 +25,8 @@ MISSING = "G.729A speech needs the library bcg729, which is not installed: apt-g
 
 @lru_cache
 def _library() -> ctypes.CDLL | None:
-    for name in ("libbcg729.so.0", ctypes.util.find_library("bcg729")):
-        try:
-            if name is not None:
-                found = ctypes.CDLL(name)
-                found.initBcg729EncoderChannel.restype = ctypes.c_void_p
-                found.initBcg729DecoderChannel.restype = ctypes.c_void_p
-                return found
-        except (OSError, AttributeError):
-            continue
-    return None
+    names = ("libbcg729.so.0", find_library("bcg729"))
+    return load(names, ("initBcg729EncoderChannel", "initBcg729DecoderChannel"))
 
 
 def available() -> bool:

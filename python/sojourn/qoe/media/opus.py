@@ -12,12 +12,14 @@ and where it is told of no loss, there is none.
 """
 
 import ctypes
-import ctypes.util
+from ctypes.util import find_library
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+
+from sojourn.qoe.media.shared_library import load
 
 RATE_HZ = 16000
 #: Samples of a frame of 20 ms.
@@ -32,7 +34,7 @@ _MOST_BYTES = 1500
 _MARK_BYTES = 2
 
 
-def _candidates() -> list[str]:
+def _candidates() -> list[str | None]:
     """Files that may be libopus, PyAV's own first."""
     found: list[str] = []
     try:
@@ -43,21 +45,12 @@ def _candidates() -> list[str]:
             found += sorted(map(str, place.glob("*opus*")))
     except ImportError:
         pass
-    named = ctypes.util.find_library("opus")
-    return [*found, *([named] if named else []), "libopus.so.0"]
+    return [*found, find_library("opus"), "libopus.so.0"]
 
 
 @lru_cache
 def _library() -> ctypes.CDLL | None:
-    for name in _candidates():
-        try:
-            found = ctypes.CDLL(name)
-            found.opus_encoder_create.restype = ctypes.c_void_p
-            found.opus_decoder_create.restype = ctypes.c_void_p
-        except (OSError, AttributeError):
-            continue
-        return found
-    return None
+    return load(_candidates(), ("opus_encoder_create", "opus_decoder_create"))
 
 
 def available() -> bool:
