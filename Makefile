@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUST := pyproject.toml Cargo.toml Cargo.lock $(shell find crates -path crates/sojourn-http -prune -o -name '*.rs' -print -o -name Cargo.toml -print)
 
-.PHONY: setup http demo test build test-rust test-python bench validation suite-table lint clean
+.PHONY: setup http demo test build test-rust collect test-python bench validation suite-table lint clean
 
 setup: $(VENV)/.built $(VENV)/.page $(VENV)/.dev $(VENV)/.pesq $(VENV)/.speech $(VENV)/.video
 
@@ -79,10 +79,15 @@ demo: setup
 test: build test-python
 
 build:
-	@$(MAKE) --no-print-directory --output-sync=target -j3 setup test-rust
+	@$(MAKE) --no-print-directory --output-sync=target -j3 setup test-rust collect
 
 test-rust:
 	nice cargo test --workspace --exclude sojourn-py --profile quick --quiet
+
+# Pytest rewrites all assertions when it meets a test for the first time: once here, and not by each worker at once. What
+# cannot be collected is said by the tests' own run.
+collect: $(VENV)/.dev
+	-@nice $(BIN)/python -m pytest --collect-only --quiet >/dev/null 2>&1
 
 # One worker waits for programs in real time (tests/conftest.py); the others wait for processes that they start, so that
 # there are two more than cores. AWAIT: a command that ends when what the tests need besides is there.
