@@ -17,7 +17,7 @@ from sojourn.qoe.score import score
 from sojourn.study import Point, Study
 from sojourn.sweep import testbed
 from sojourn.sweep.testbed.kind import Place
-from sojourn.sweep.testbed.kinds import USERS, page
+from sojourn.sweep.testbed.kinds import USERS, browser, page
 from sojourn.sweep.testbed.plan import refused
 from sojourn.sweep.testbed.program import Left
 
@@ -132,7 +132,7 @@ def test_what_cannot_be_done_is_refused(keys: str, sentence: str, monkeypatch: p
 
 
 def test_what_is_not_installed_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page.chromium, "missing", lambda: None)
+    monkeypatch.setattr(browser.chromium, "missing", lambda: None)
     monkeypatch.setattr(page, "find_spec", lambda name: None if name == "cryptography" else name)
     monkeypatch.setattr(page.https, "found", lambda: "/server")
     assert refused(point()) == (

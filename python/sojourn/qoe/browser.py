@@ -14,6 +14,7 @@ from sojourn.qoe.columns import require
 from sojourn.qoe.quantiles import statistics
 
 UNDER_WAY, COMPLETE, ABANDONED = 0, 1, 2
+"""Fates of a load, of pages of today (:mod:`.page`) too."""
 _COLUMNS = ("plt_ns", "fate", "bytes")
 
 

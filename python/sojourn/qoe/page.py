@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sojourn.qoe.browser import ABANDONED, COMPLETE, UNDER_WAY
 from sojourn.qoe.columns import require
 from sojourn.qoe.web import kaplan_meier
 
 GOOD_S, POOR_S = 2.5, 4.0
 MADE_OF = "HTTP Archive, July 2025: medians by type"
-UNDER_WAY, COMPLETE, ABANDONED = 0, 1, 2
 _COLUMNS = ("load_ns", "fate", "first_paint_ns", "largest_paint_ns", "requests", "connections", "bytes")
 
 

@@ -42,10 +42,10 @@ _NONE_HAS = {
 _NEAREST = {"newreno": "reno", "cubic-rfc9438": "cubic", "cubic-ns2": "cubic", "bbr3": "bbr"}
 """What a kernel has in its place. It is another algorithm, so that it is not taken unasked."""
 
-_MTU = 1500
+MTU = 1500
 _HEADERS = 40
 _TIMESTAMPS = 12
-_WINDOW = 16_000_000
+WINDOW = 16_000_000
 """Default of `receive-window`: the kernel's own, which grows with need, is not bounded then."""
 _WINDOW_CLAMP = 10
 BUFFER = "131072B"
@@ -78,8 +78,8 @@ def refused(entry: Mapping[str, Any]) -> str | None:
         return f"transport: this kernel ({os.uname().release}) does not have {name!r}; it has {had}"
     for key, why in _untellable(entry):
         return f"{key}: {entry[key]!r} cannot be asked of this kernel: {why}"
-    if _maximum(entry) + _HEADERS > _MTU:
-        return f"mss: segments of {entry['mss']} do not fit the testbed's packets of {_MTU} bytes"
+    if _maximum(entry) + _HEADERS > MTU:
+        return f"mss: segments of {entry['mss']} do not fit the testbed's packets of {MTU} bytes"
     return None
 
 
@@ -142,9 +142,9 @@ def _maximum(entry: Mapping[str, Any]) -> int:
 def settings(entry: Mapping[str, Any], delay_ns: int | None) -> Settings:
     """Return how a pair of addresses is set up for the connections of an entry."""
     options = []
-    if _maximum(entry) + _HEADERS < _MTU:
+    if _maximum(entry) + _HEADERS < MTU:
         options.append((socket.IPPROTO_TCP, socket.TCP_MAXSEG, _maximum(entry)))
-    if (window := bytes_of(entry["receive-window"])) != _WINDOW:
+    if (window := bytes_of(entry["receive-window"])) != WINDOW:
         options.append((socket.IPPROTO_TCP, _WINDOW_CLAMP, window))
     if entry.get("pacing"):
         options.append((socket.SOL_SOCKET, 47, _MOST_RATE))  # SO_MAX_PACING_RATE

@@ -23,12 +23,14 @@ CONNECTIONS = 6
 """That browsers open to a host, by HTTP/1.1."""
 
 _OBJECTS, _HTML, _WEIGHT_SIGMA, _CORRELATION = (4.33, 0.73), (30_000.0, 1.0), 1.5, 0.618
-_FATES = {"complete": COMPLETE, "abandoned": ABANDONED, None: UNDER_WAY}
-
-_WINDOW = 16_000_000
-"""Default of `receive-window`, which bounds nothing."""
-
+FATES = {"complete": COMPLETE, "abandoned": ABANDONED, None: UNDER_WAY}
 _LEAST, _MOST, _MOST_OBJECTS = 500.0, 100e6, 1000
+
+
+def without_browser() -> str | None:
+    """Return why no page can be loaded."""
+    reason = chromium.missing()
+    return reason and f"kind: pages are loaded by a browser on the testbed, and {reason}"
 
 
 class Browser:
@@ -36,8 +38,8 @@ class Browser:
 
     def refused(self, entry: Mapping[str, Any]) -> str | None:
         """Return why an entry cannot be run."""
-        if (reason := chromium.missing()) is not None:
-            return f"kind: pages are loaded by a browser on the testbed, and {reason}"
+        if (reason := without_browser()) is not None:
+            return reason
         if entry["connections"] != CONNECTIONS:
             return f"connections: a browser opens {CONNECTIONS} to a host, not {entry['connections']}"
         return short_header(entry) or tcp.refused(entry)
@@ -73,7 +75,7 @@ class Browser:
             "bytes": np.array([sizes[load["page"]] for load in rows], dtype=np.uint64),
             "start_ns": np.array([load["start_ns"] for load in rows], dtype=np.uint64),
             "plt_ns": np.array([load["plt_ns"] for load in rows], dtype=np.uint64),
-            "fate": np.array([_FATES[load["fate"]] for load in rows], dtype=np.uint8),
+            "fate": np.array([FATES[load["fate"]] for load in rows], dtype=np.uint8),
         }
         facts = {"browser": "Chromium without a window, HTTP/1.1"}
         return Gathered(tables={"browser": table}, notes=unset(place.entry), facts=facts)
@@ -81,7 +83,7 @@ class Browser:
 
 def unset(entry: Mapping[str, Any]) -> list[str]:
     """Return what of an entry's keys a browser's own sockets do not follow, a sentence each."""
-    if (window := bytes_of(entry["receive-window"])) == _WINDOW:
+    if (window := bytes_of(entry["receive-window"])) == tcp.WINDOW:
         return []
     return [f"a browser's sockets are its own: receive-window = {window} bytes is not set at its end"]
 

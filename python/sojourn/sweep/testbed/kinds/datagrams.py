@@ -12,11 +12,11 @@ from sojourn.study.units import bytes_of
 from sojourn.sweep.testbed.kind import Gathered, Place
 from sojourn.sweep.testbed.program import Left, Program, Settings
 from sojourn.sweep.testbed.rehearsal import Rehearsal
+from sojourn.sweep.testbed.tcp import MTU
 
 _DYNAMIC = 96
 LEAST = 40
 """Bytes at IP of a packet that has room for the RTP header, by which it is told from others."""
-_MTU = 1500
 ENDS = ("client", "server")
 LATE_US = 1000.0
 """A sender that was later than this with one packet in a hundred is said so."""
@@ -30,8 +30,8 @@ class Datagrams:
         size = entry["source"].get("size")
         if isinstance(size, Mapping):
             size = size.get("value") if size["kind"] == "fixed" else None
-        if isinstance(size, str) and bytes_of(size) > _MTU:
-            return f"source.size: datagrams of {size} do not fit the testbed's packets of {_MTU} bytes"
+        if isinstance(size, str) and bytes_of(size) > MTU:
+            return f"source.size: datagrams of {size} do not fit the testbed's packets of {MTU} bytes"
         return None
 
     def programs(self, place: Place) -> list[Program]:
@@ -51,10 +51,10 @@ class Datagrams:
 def program(place: Place, rehearsal: Rehearsal, payload: int = _DYNAMIC, key: str | None = None) -> Program:
     """Return the program that sends the packets of a rehearsal."""
     packets = rehearsal.packets
-    if packets["size"].max(initial=0) > _MTU:
+    if packets["size"].max(initial=0) > MTU:
         most = packets["size"].max()
         raise SojournError(
-            f"{place.key}: datagrams of {most} bytes do not fit the testbed's packets of {_MTU}"
+            f"{place.key}: datagrams of {most} bytes do not fit the testbed's packets of {MTU}"
         )
     schedules = {end: _schedule(packets, packets["up"] == (end == "client")) for end in ENDS}
     told = {

@@ -11,21 +11,19 @@ from typing import Any
 import numpy as np
 
 from sojourn import _core
-from sojourn.qoe.page import ABANDONED, COMPLETE, UNDER_WAY
 from sojourn.study.units import bytes_of, nanoseconds
 from sojourn.sweep.testbed import tcp
 from sojourn.sweep.testbed.certificate import LEAST, certificate
 from sojourn.sweep.testbed.kind import Gathered, Place
-from sojourn.sweep.testbed.kinds.browser import unset
+from sojourn.sweep.testbed.kinds.browser import FATES, unset, without_browser
 from sojourn.sweep.testbed.program import Left, Program, Settings
-from sojourn.sweep.testbed.programs import chromium, https
+from sojourn.sweep.testbed.programs import https
 
 _CONTROLLERS = {"cubic": "cubic", "cubic-rfc9438": "cubic", "reno": "reno", "newreno": "reno"}
 """Of quinn, by the study's transport: its CUBIC follows RFC 8312, its NewReno RFC 9002."""
 _PACKET = 1452
 """Bytes of a full packet, in which the window that a connection begins with is counted."""
 _LEAST_HEADER = 200
-_FATES = {"complete": COMPLETE, "abandoned": ABANDONED, None: UNDER_WAY}
 _MS = 1e6
 
 
@@ -34,8 +32,8 @@ class Page:
 
     def refused(self, entry: Mapping[str, Any]) -> str | None:
         """Return why an entry cannot be run."""
-        if (reason := chromium.missing()) is not None:
-            return f"kind: pages are loaded by a browser on the testbed, and {reason}"
+        if (reason := without_browser()) is not None:
+            return reason
         if (reason := https.missing()) is not None:
             return f"kind: {reason}"
         if find_spec("cryptography") is None:
@@ -88,7 +86,7 @@ class Page:
             "user": np.array([place.first_user + row["user"] for row in rows], dtype=np.uint32),
             "start_ns": np.array([row["start_ns"] for row in rows], dtype=np.uint64),
             "load_ns": np.array([row["load_ns"] for row in rows], dtype=np.uint64),
-            "fate": np.array([_FATES[row["fate"]] for row in rows], dtype=np.uint8),
+            "fate": np.array([FATES[row["fate"]] for row in rows], dtype=np.uint8),
             "first_paint_ns": np.array([since(row, "first") for row in rows], dtype=np.int64),
             "largest_paint_ns": np.array([since(row, "largest") for row in rows], dtype=np.int64),
             "requests": np.array([row.get("parts", 0) for row in rows], dtype=np.uint32),
