@@ -18,8 +18,8 @@ from sojourn.results import Results
 from sojourn.results.path import look_up
 
 from tools.validation.checks import near
+from tools.validation.study import BUFFER
 
-BUFFER = "path.down.queue.limit"
 ACCESS_BUFFERS = ("8pkt", "16pkt", "32pkt", "64pkt", "128pkt", "256pkt")
 UPLOADS = ("short-few-upload", "short-many-upload", "long-few-upload", "long-many-upload")
 TABLE_BUFFER = {"access": "64pkt", "backbone": "749pkt"}

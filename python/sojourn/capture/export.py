@@ -42,8 +42,7 @@ def export(point: Point, capture: str | Path, at: str = "clients", tick_ns: int 
     StoreError
         The file cannot be written.
     """
-    if any(user["kind"] == "video" for user in point.document.get("users", [])):
-        raise SojournError("a run with video users cannot be exported; leave them out with --set users=[]")
+    refuse_video(point)
     links = tuple(_core.links(point.text))
     with output(Path(capture)) as file:
         try:
@@ -62,3 +61,9 @@ def export(point: Point, capture: str | Path, at: str = "clients", tick_ns: int 
     return arrived.join(log, on=["link", "packet"], how="left", maintain_order="left").select(
         "frame", "flow", "kind", "queue_delay_ms"
     )
+
+
+def refuse_video(point: Point) -> None:
+    """Refuse a point with video users: a run of them needs their clips, which an export is not given."""
+    if any(user["kind"] == "video" for user in point.document.get("users", [])):
+        raise SojournError("a run with video users cannot be exported; leave them out with --set users=[]")

@@ -20,6 +20,7 @@ import numpy as np
 import polars as pl
 
 from sojourn import _core
+from sojourn.capture.export import refuse_video
 from sojourn.errors import SojournError
 from sojourn.results.packet_log import ONE_QUEUE, table
 from sojourn.study import Point
@@ -40,9 +41,8 @@ def flent(point: Point, step_s: float = STEP_S) -> dict[str, Any]:
     SojournError
         The run carries no TCP data that Flent could draw, or has video users.
     """
+    refuse_video(point)
     document = point.document
-    if any(user["kind"] == "video" for user in document.get("users", [])):
-        raise SojournError("a run with video users cannot be exported; leave them out with --set users=[]")
     names = tuple(_core.links(point.text)) if document["path"].get("hop") else ONE_QUEUE
     log = table(_core.run(point.text, log=True)["packets"], names)
     # In the order in which the clients see them: of several hops, the first is theirs.

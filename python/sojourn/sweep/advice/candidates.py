@@ -11,11 +11,11 @@ from math import ceil, sqrt
 from typing import Any
 
 from sojourn.errors import SojournError, quoted
+from sojourn.study.links import WAYS
 from sojourn.sweep.advice.line import FULL_BITS, Line, point
 
 Queue = dict[str, Any]
 
-WAYS = ("down", "up")
 KINDS = ("fifo", "codel", "fq-codel", "cake", "pie", "fq-pie", "cobalt", "sfq", "red")
 """What can be a candidate, from the simplest."""
 DEFAULT = ("fifo", "codel", "fq-codel", "cake", "pie")

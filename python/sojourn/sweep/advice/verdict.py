@@ -9,8 +9,9 @@ from sojourn.report.answer.goals import Goal
 from sojourn.report.answer.verdicts import CLOSE, find
 from sojourn.report.configure import links_of, routers
 from sojourn.report.configure.tc import Link
+from sojourn.study.links import WAYS
 from sojourn.sweep.advice import Found, elimination
-from sojourn.sweep.advice.candidates import WAYS, Candidate
+from sojourn.sweep.advice.candidates import Candidate
 from sojourn.sweep.advice.elimination import Numbers, worst_cell
 from sojourn.sweep.advice.search import confidence
 
