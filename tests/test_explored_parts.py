@@ -144,7 +144,8 @@ def test_which_is_better_is_said_where_a_difference_is_larger_than_its_interval(
     )
     assert page._scaled(worse) == (pytest.approx(10), (5.0, 15.0)) and page._scaled(silent)[1] is None
     same = difference("flows.timeouts", 1.0, 1.0, None)
-    assert page.same_values(SimpleNamespace(differences=[worse, same])) == ["Flows: timeouts"]  # type: ignore[arg-type]
+    found = page.same_values(SimpleNamespace(differences=[worse, same]))  # type: ignore[arg-type]
+    assert found == ["Background connections: timeouts"]
     on_edge = difference("links.up.loss", 0.1, 0.2, 0.0, 0.2)
     assert on_edge.larger is False and on_edge.verdict == "not larger than its interval"
 

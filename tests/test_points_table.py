@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from sojourn.report import write_report
+from sojourn.report.comparing import cells
 from sojourn.report.figures import labels_of
 from sojourn.report.points import points_table
 from sojourn.results.interval import half_width
 from sojourn.results.limits import cell_of
 from test_figures import AXES, LIMIT, sweep, write_results
+
+# The package has a function of this name.
+gathered = import_module("sojourn.report.explore.gathered")
 
 
 def table(results, **more):
@@ -50,13 +56,21 @@ def test_a_lower_bound_is_one_here_too_and_has_no_interval() -> None:
     assert "≥" not in second.text and "±" in second.text
 
 
-@pytest.mark.parametrize(("transports", "shown"), [(("udp",), False), (("udp", "cubic"), True), ((), True)])
-def test_goodput_of_connections_is_not_told_beside_datagrams_alone(transports, shown: bool) -> None:
+@pytest.mark.parametrize(
+    ("transports", "goodput", "shown"),
+    [(("udp",), 0.0, False), (("udp", "cubic"), 0.0, True), ((), 0.0, False), ((), 1.0, True)],
+)
+def test_goodput_of_connections_is_told_where_there_are_some(transports, goodput: float, shown: bool) -> None:
+    """Not of datagrams or users alone, in tables, explorers and comparisons."""
     results = sweep(AXES, 1)
     for one in results:
-        one["flows"] = {"goodput_bps": 0.0}
+        one["flows"] = {"goodput_bps": goodput, "timeouts": 0}
         one["groups"] = {transport: {"transport": transport} for transport in transports}
-    assert ("Flows: goodput (Mb/s)" in [column.title for column in table(results).columns]) == shown
+    titles = [column.title for column in table(results).columns]
+    assert ("Background connections: goodput (Mb/s)" in titles) == shown
+    assert ("flows.goodput_bps" in gathered._paths(results)) == shown
+    found = SimpleNamespace(document={})
+    assert ("flows.goodput_bps" in cells._paths((), found, found, (results, results))[0]) == shown
 
 
 def test_columns_sort_by_what_they_show() -> None:

@@ -12,6 +12,7 @@ from sojourn.report.figures.default import links_of, score_paths
 from sojourn.report.figures.kinds.kind import is_number
 from sojourn.report.figures.values import axis_name, number_of, numbers_of, value
 from sojourn.results.bounded import lower_bounds
+from sojourn.results.groups import has_connections
 from sojourn.results.interval import half_width
 from sojourn.results.limits import Cell, by_cell
 from sojourn.results.path import look_up
@@ -83,8 +84,7 @@ def points_table(
         for link in links_of(results)
         for name in ("queue_delay_ms.mean", "queue_delay_ms.p95", "utilisation", "loss")
     ]
-    # It is that of connections, and 0 beside datagrams that arrived would be taken for theirs.
-    goodput = ["flows.goodput_bps"] if _has_connections(results) else []
+    goodput = ["flows.goodput_bps"] if has_connections(results) else []
     paths = dict.fromkeys([*score_paths(results), *more, *usual, *goodput])
     shown = [value(path) for path in paths if any(is_number(look_up(one, path)) for one in results)]
     cells = by_cell(results)
@@ -108,12 +108,6 @@ def points_table(
             row.append(_mean(numbers, one.text, one.factor, at_least))
         rows.append(row)
     return Points(columns, rows, any(len(found) > 1 for found in cells.values()))
-
-
-def _has_connections(results: Sequence[Mapping[str, Any]]) -> bool:
-    """Say whether background flows are connections in some result, as far as results tell."""
-    groups = [group for result in results for group in (result.get("groups") or {}).values()]
-    return not groups or any(group["transport"] != "udp" for group in groups)
 
 
 def _mean(numbers: Sequence[float], text: Callable[[float], str], factor: float, at_least: bool) -> Entry:

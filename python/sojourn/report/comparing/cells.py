@@ -13,6 +13,7 @@ from sojourn.report.figures.default import SCORES as DRAWN
 from sojourn.report.figures.values import Value, lower, value
 from sojourn.results import Results, beds, bounded, engines, excess
 from sojourn.results.bounded import lower_bounds
+from sojourn.results.groups import has_connections
 from sojourn.results.path import link_of, look_up, paths
 from sojourn.study import counted, label_text
 from sojourn.study.grouped import grouped
@@ -276,7 +277,8 @@ def _paths(
     links = sorted(
         {link for side in there for path in side if path.startswith("links.") and (link := link_of(path))}
     )
-    usual = [*drawn, *SCORES, *(f"links.{link}.{name}" for link in links for name in _OF_LINKS)]
+    scores = [path for path in SCORES if path != "flows.goodput_bps" or any(map(has_connections, both))]
+    usual = [*drawn, *scores, *(f"links.{link}.{name}" for link in links for name in _OF_LINKS)]
     wanted = list(dict.fromkeys(asked or usual))
     notes = [
         f"{value(path).name} is only in {'the first' if path in there[0] else 'the second'}."

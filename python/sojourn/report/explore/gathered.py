@@ -23,6 +23,7 @@ from sojourn.report.listening import listen
 from sojourn.results import Results, engines, excess
 from sojourn.results.bounded import awaited, lower_bounds
 from sojourn.results.bounds import bounds
+from sojourn.results.groups import has_connections
 from sojourn.results.interval import Sample
 from sojourn.results.limits import Cell, by_cell
 from sojourn.results.path import flatten, look_up
@@ -122,6 +123,8 @@ def _paths(results: Sequence[Mapping[str, Any]]) -> list[str]:
         for path, number in flatten(found).items():
             if is_number(number) and has_name(path) and ".worst." not in path:
                 there[path] = None
+    if not has_connections(results):
+        there = {path: None for path in there if not path.startswith("flows.")}
     groups = list(_GROUPS)
     return sorted(there, key=lambda path: groups.index(_group(path)))
 

@@ -115,7 +115,7 @@ def default_figures(
             tuple(f"links.{link}.queue_delay_ms.p95" for link in links_of(results)),
         ),
     ]
-    goodput = [Shown("Background flows: goodput", "", ("flows.goodput_bps",))]
+    goodput = [Shown("Background connections: goodput", "", ("flows.goodput_bps",))]
     goodput = goodput if any(look_up(result, "flows.goodput_bps") for result in results) else []
     for shown in (*SCORES, *by_link, *goodput) if several else ():
         there = [path for path in shown.paths if _there(results, path)]

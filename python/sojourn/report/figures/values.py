@@ -10,7 +10,7 @@ from sojourn.study.links import called, hop_of
 _WHO = {
     "links.up": "uplink",
     "links.down": "downlink",
-    "flows": "flows",
+    "flows": "background connections",
     "fairness.up": "flows up",
     "fairness.down": "flows down",
     "voice.talks": "voice, user talks",
@@ -127,7 +127,7 @@ _KINDS = {
     "base_rtt_ms": ("base RTT", "ms", "plain", ""),
     "sent_pkts": ("packets sent", "pkt", "plain", ""),
     "goodput_bps": ("goodput", "Mb/s", "rate", "high"),
-    "mean_concurrent": ("mean concurrent flows", "", "plain", ""),
+    "mean_concurrent": ("mean number open", "", "plain", ""),
     "retransmits": ("retransmissions", "", "plain", "low"),
     "timeouts": ("timeouts", "", "plain", "low"),
     "timeout_wait_s": ("silence before timeouts", "s", "seconds", "low"),
