@@ -3,6 +3,7 @@
 use super::connection::{Connection, LOST, NEAR_NS};
 use super::first_flight::{InitialWindows, full_segment, may_be_full, one_segment};
 use super::header::extra;
+use super::sides::{Hosts, Sides, Stand};
 use super::turns::{Recorded, Turn, Workload};
 use super::waits::{Host as Waited, Waits};
 use super::way::Answer;
@@ -45,18 +46,10 @@ struct Entry {
     kept: Kept,
 }
 
-/// Votes on where a host stands.
-#[derive(Clone, Copy, Debug, Default)]
-struct Stand {
-    /// Packets that it sent beside the capture, and elsewhere, by hop limits and by the time that it takes to answer.
-    near: [u64; 2],
-    far: [u64; 2],
-    /// Its quickest answer, ns.
-    answered: Option<i64>,
-    /// Connections that it opened less those that it accepted.
-    opened: i64,
-    /// Connections in which it has the well-known port less those in which its peer has.
-    serves: i64,
+impl Entry {
+    fn hosts(&self) -> Hosts {
+        (self.opener.0, self.acceptor.0)
+    }
 }
 
 /// Takes frames, gives a workload.
@@ -203,112 +196,79 @@ impl Extractor {
     pub fn finish(mut self, clients: &dyn Fn(Address) -> Option<bool>) -> Workload {
         self.waits.settle();
         let (first, last) = self.span.unwrap_or((0, 0));
-        // A host that was not seen to send stands opposite its peer.
-        let stand = |host: Address| self.hosts.get(&host).copied().unwrap_or_default();
-        let near_by = |how: usize, host: Address| {
-            Some(stand(host)).filter(|s| s.near[how] + s.far[how] > 0).map(|s| s.near[how] > s.far[how])
-        };
-        let opener_is_near_by =
-            |how: usize, entry: &Entry| match (near_by(how, entry.opener.0), near_by(how, entry.acceptor.0)) {
-                (Some(opener), Some(acceptor)) if opener == acceptor => None,
-                (Some(opener), _) => Some(opener),
-                (None, acceptor) => acceptor.map(|near| !near),
-            };
-        // Hop limits tell the sides apart if they do so for nearly every flow, or else, where no router is between the
-        // hosts, times of answers.
-        let tells = |how: &usize| {
-            let parted = self.entries.iter().filter(|entry| opener_is_near_by(*how, entry).is_some()).count();
-            parted > 0 && parted * 10 >= self.entries.len() * 9
-        };
-        let told = [0, 1].into_iter().find(tells);
-        let (sides_by_ttl, how) = (told.is_some(), told.unwrap_or(0));
-        let near = |host: Address| near_by(how, host);
-        let opener_is_near = |entry: &Entry| opener_is_near_by(how, entry);
-        // Clients: who has no well-known port, else who opens.
-        let votes = |wanted: bool| {
-            let of = self.hosts.iter().filter(|(host, _)| near(**host).unwrap_or(false) == wanted);
-            of.fold((0, 0), |(serves, opened), (_, s)| (serves - s.serves, opened + s.opened))
-        };
-        let near_are_clients = votes(true) >= votes(false);
-        let client_opens = |entry: &Entry| match (clients(entry.opener.0), clients(entry.acceptor.0)) {
-            (Some(opener), _) => opener,
-            (None, Some(acceptor)) => !acceptor,
-            _ => match opener_is_near(entry).filter(|_| sides_by_ttl) {
-                Some(near) => near == near_are_clients,
-                None => {
-                    let vote = |host: Address| (-stand(host).serves, stand(host).opened);
-                    vote(entry.opener.0) >= vote(entry.acceptor.0)
-                }
-            },
-        };
-        // Between two hosts the way is the same: the least of all their connections.
-        let mut quickest: BTreeMap<(Address, Address), Answer> = BTreeMap::new();
-        // And all that one sends to the other is cut alike: the longest segments, and where they are known to be full.
-        let mut cuts: BTreeMap<(Address, Address), [u32; 2]> = BTreeMap::new();
-        for entry in &self.entries {
-            let Kept::Tcp(connection) = &entry.kept else { continue };
-            for (host, peer, way) in [(entry.opener, entry.acceptor, 1), (entry.acceptor, entry.opener, 0)] {
-                // What the other end sends is answered by this one.
-                if let Some(answer) = connection.ways[way].answered {
-                    let slot = quickest.entry((host.0, peer.0)).or_insert(answer);
-                    *slot = std::cmp::min_by_key(*slot, answer, Answer::took);
-                }
-                // Its own are in the way of the other index.
-                let own = &connection.ways[1 - way];
-                let [longest, cut] = cuts.entry((host.0, peer.0)).or_default();
-                *longest = (*longest).max(one_segment(own.longest, connection.ways[way].mss));
-                *cut = (*cut).max(full_segment(own.cut, connection.ways[way].mss));
-            }
-        }
-        let round = |host: Address, peer: Address| Some(self.waits.of(host).round(quickest.get(&(host, peer))?));
-        let ends: Vec<Ends<'_>> = self
-            .entries
-            .iter()
-            .map(|entry| {
-                let ends = [(entry.opener.0, entry.acceptor.0), (entry.acceptor.0, entry.opener.0)];
-                let parts = ends.map(|(host, peer)| round(host, peer));
-                let waits = ends.map(|(host, _)| self.waits.of(host));
-                let full =
-                    ends.map(|pair| cuts.get(&pair).map_or(0, |[longest, cut]| if longest == cut { *cut } else { 0 }));
-                let longest = [0, 1].map(|end| match &entry.kept {
-                    Kept::Tcp(connection) => {
-                        let longest = cuts.get(&ends[end]).map_or(0, |[longest, _]| *longest);
-                        Some(longest).filter(|of| may_be_full(*of, connection.ways[1 - end].mss)).unwrap_or(0)
-                    }
-                    Kept::Udp { .. } => 0,
-                });
-                Ends { parts, waits, full, longest }
-            })
-            .collect();
+        let sides = Sides::of(&self.hosts, self.entries.iter().map(Entry::hosts));
+        let ends = self.ends();
         let began: Vec<_> = ends.iter().zip(&self.entries).map(|(ends, entry)| ends.began(entry)).collect();
         let first = began.iter().fold(first, |first, began| first.min(*began));
         let since = |at: i64| at.saturating_sub(first).max(0) as u64;
         let rows = self.entries.iter().zip(&began).zip(&ends);
         let mut connections: Vec<Recorded> = rows
-            .map(|((entry, began), ends)| recorded(entry, since(*began), last, ends, client_opens(entry)))
+            .map(|((entry, began), ends)| {
+                recorded(entry, since(*began), last, ends, sides.client_opens(entry.hosts(), clients))
+            })
             .collect();
-        let mut windows = InitialWindows::default();
-        for (entry, row) in self.entries.iter().zip(&connections) {
-            let Kept::Tcp(connection) = &entry.kept else { continue };
-            for (end, host) in [entry.opener.0, entry.acceptor.0].into_iter().enumerate() {
-                windows.add(host, connection.flights[end].segments(row.mss[1 - end]), row.rtt_ns);
-            }
-        }
-        for row in connections.iter_mut().filter(|row| row.tcp) {
-            row.initial_window = [row.opener.0, row.acceptor.0].map(|host| windows.of(host));
-        }
+        set_initial_windows(&self.entries, &mut connections);
         settle_lost(&mut connections);
         connections.sort_by_key(|connection| connection.start_ns);
         let length_ns = since(last);
-        // Towards the clients, and from them.
-        let of_clients = usize::from(!near_are_clients);
+        let (sides_by_ttl, near_are_clients) = (sides.are_told, sides.near_are_clients);
         let busy = self.busy.iter().map(|(bin, sums)| {
-            let [near, far, acknowledged] = &sums[how];
-            let [down, up] = if of_clients == 0 { [far, near] } else { [near, far] };
-            (bin - first.div_euclid(BIN_NS), [*down, *up, *acknowledged])
+            let [near, far, acknowledged] = sums[sides.sign];
+            // Towards the clients, and from them.
+            let [down, up] = if near_are_clients { [far, near] } else { [near, far] };
+            (bin - first.div_euclid(BIN_NS), [down, up, acknowledged])
         });
         let busy = busy.map(|(bin, bytes)| (bin.max(0) as u64, bytes)).collect();
         Workload { connections, length_ns, sides_by_ttl, near_are_clients, busy, ..self.workload }
+    }
+
+    /// What is known of the ends of each entry.
+    fn ends(&self) -> Vec<Ends<'_>> {
+        let ways = Ways::of(&self.entries);
+        let of_entry = |entry: &Entry| {
+            let ends = [entry.hosts(), (entry.acceptor.0, entry.opener.0)];
+            let waits = ends.map(|(host, _)| self.waits.of(host));
+            let parts = ends.map(|pair| Some(self.waits.of(pair.0).round(ways.quickest.get(&pair)?)));
+            let cuts = ends.map(|pair| ways.cuts.get(&pair).copied().unwrap_or_default());
+            let full = cuts.map(|[longest, cut]| if longest == cut { cut } else { 0 });
+            let longest = [0, 1].map(|end| match &entry.kept {
+                Kept::Tcp(connection) if may_be_full(cuts[end][0], connection.ways[1 - end].mss) => cuts[end][0],
+                _ => 0,
+            });
+            Ends { parts, waits, full, longest }
+        };
+        self.entries.iter().map(of_entry).collect()
+    }
+}
+
+/// What connections tell of the ways between two hosts, from one to the other.
+#[derive(Debug, Default)]
+struct Ways {
+    /// The way is the same: the quickest answer of all their connections.
+    quickest: BTreeMap<Hosts, Answer>,
+    /// All that one sends to the other is cut alike: the longest segments, and where they are known to be full.
+    cuts: BTreeMap<Hosts, [u32; 2]>,
+}
+
+impl Ways {
+    fn of(entries: &[Entry]) -> Self {
+        let mut ways = Self::default();
+        for entry in entries {
+            let Kept::Tcp(connection) = &entry.kept else { continue };
+            for (host, peer, way) in [(entry.opener, entry.acceptor, 1), (entry.acceptor, entry.opener, 0)] {
+                // What the other end sends is answered by this one.
+                if let Some(answer) = connection.ways[way].answered {
+                    let slot = ways.quickest.entry((host.0, peer.0)).or_insert(answer);
+                    *slot = std::cmp::min_by_key(*slot, answer, Answer::took);
+                }
+                // Its own are in the way of the other index.
+                let own = &connection.ways[1 - way];
+                let [longest, cut] = ways.cuts.entry((host.0, peer.0)).or_default();
+                *longest = (*longest).max(one_segment(own.longest, connection.ways[way].mss));
+                *cut = (*cut).max(full_segment(own.cut, connection.ways[way].mss));
+            }
+        }
+        ways
     }
 }
 
@@ -395,6 +355,20 @@ fn recorded(entry: &Entry, start_ns: u64, last: i64, ends: &Ends<'_>, client_ope
     let bytes = found.bytes;
     found.turns.iter_mut().for_each(|turn| turn.heard = turn.heard.min(bytes[usize::from(!turn.accepted)]));
     found
+}
+
+/// How many segments hosts send at first, by all their connections.
+fn set_initial_windows(entries: &[Entry], connections: &mut [Recorded]) {
+    let mut windows = InitialWindows::default();
+    for (entry, row) in entries.iter().zip(&*connections) {
+        let Kept::Tcp(connection) = &entry.kept else { continue };
+        for (end, host) in [entry.opener.0, entry.acceptor.0].into_iter().enumerate() {
+            windows.add(host, connection.flights[end].segments(row.mss[1 - end]), row.rtt_ns);
+        }
+    }
+    for row in connections.iter_mut().filter(|row| row.tcp) {
+        row.initial_window = [row.opener.0, row.acceptor.0].map(|host| windows.of(host));
+    }
 }
 
 /// What was sent and lost was sent when its end had waited as it does: as long as the median of what it is known to

@@ -21,6 +21,7 @@ mod extractor;
 mod first_flight;
 mod header;
 mod queue;
+mod sides;
 #[cfg(test)]
 mod tests;
 mod turns;

@@ -1,0 +1,84 @@
+//! Where hosts stand: which are beside the capture, and on which side the clients are.
+
+use crate::decode::Address;
+use std::collections::BTreeMap;
+
+/// The two hosts of a flow: who opened it, and who accepted.
+pub(super) type Hosts = (Address, Address);
+
+/// Votes on where a host stands.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Stand {
+    /// Packets that it sent beside the capture, and elsewhere, by each sign: hop limits, and the time that it takes to
+    /// answer.
+    pub(super) near: [u64; 2],
+    pub(super) far: [u64; 2],
+    /// Its quickest answer, ns.
+    pub(super) answered: Option<i64>,
+    /// Connections that it opened less those that it accepted.
+    pub(super) opened: i64,
+    /// Connections in which it has the well-known port less those in which its peer has.
+    pub(super) serves: i64,
+}
+
+/// The sides of a capture.
+#[derive(Debug)]
+pub(super) struct Sides<'a> {
+    hosts: &'a BTreeMap<Address, Stand>,
+    /// The sign that tells them apart.
+    pub(super) sign: usize,
+    /// Whether one does: hop limits do not where no router is between the hosts.
+    pub(super) are_told: bool,
+    pub(super) near_are_clients: bool,
+}
+
+impl<'a> Sides<'a> {
+    /// The sides of all flows.
+    pub(super) fn of(hosts: &'a BTreeMap<Address, Stand>, flows: impl ExactSizeIterator<Item = Hosts> + Clone) -> Self {
+        let mut sides = Self { hosts, sign: 0, are_told: false, near_are_clients: false };
+        // A sign tells the sides apart if it does so for nearly every flow.
+        let told = [0, 1].into_iter().find(|sign| {
+            let parted = flows.clone().filter(|flow| sides.opener_is_near(*sign, *flow).is_some()).count();
+            parted > 0 && parted * 10 >= flows.len() * 9
+        });
+        (sides.sign, sides.are_told) = (told.unwrap_or(0), told.is_some());
+        // Clients: who has no well-known port, else who opens.
+        let votes = |near: bool| {
+            let of = hosts.iter().filter(|(host, _)| sides.is_near(sides.sign, **host).unwrap_or(false) == near);
+            of.fold((0, 0), |(serves, opened), (_, stand)| (serves - stand.serves, opened + stand.opened))
+        };
+        sides.near_are_clients = votes(true) >= votes(false);
+        sides
+    }
+
+    /// Whether the client opened a flow. `known` says of a host whether it is a client, if that is known.
+    pub(super) fn client_opens(&self, flow: Hosts, known: &dyn Fn(Address) -> Option<bool>) -> bool {
+        match (known(flow.0), known(flow.1)) {
+            (Some(opener), _) => opener,
+            (None, Some(acceptor)) => !acceptor,
+            _ => match self.opener_is_near(self.sign, flow).filter(|_| self.are_told) {
+                Some(near) => near == self.near_are_clients,
+                None => self.vote(flow.0) >= self.vote(flow.1),
+            },
+        }
+    }
+
+    fn vote(&self, host: Address) -> (i64, i64) {
+        self.hosts.get(&host).map_or((0, 0), |stand| (-stand.serves, stand.opened))
+    }
+
+    /// Of a host that was not seen to send, nothing is known.
+    fn is_near(&self, sign: usize, host: Address) -> Option<bool> {
+        let stand = self.hosts.get(&host).filter(|stand| stand.near[sign] + stand.far[sign] > 0)?;
+        Some(stand.near[sign] > stand.far[sign])
+    }
+
+    /// A host that was not seen to send stands opposite its peer.
+    fn opener_is_near(&self, sign: usize, flow: Hosts) -> Option<bool> {
+        match (self.is_near(sign, flow.0), self.is_near(sign, flow.1)) {
+            (Some(opener), Some(acceptor)) if opener == acceptor => None,
+            (Some(opener), _) => Some(opener),
+            (None, acceptor) => acceptor.map(|near| !near),
+        }
+    }
+}
