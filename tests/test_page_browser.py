@@ -71,6 +71,8 @@ def comparison(sojourn: Command) -> Path:
     return sojourn.cwd / "page" / "compare.html"
 
 
+CUT_OFF = """[...document.querySelectorAll("pre")].filter((box) => box.scrollWidth > box.clientWidth)
+    .map((box) => box.textContent)"""
 PAGES: list[Callable[[Command], Path]] = [study, hosts, survey, comparison]
 
 
@@ -85,6 +87,7 @@ def test_a_page_in_a_browser(sojourn: Command, browser: Any, make: Callable[[Com
                 assert across <= inside == width, f"{where}: {across} px wide"
                 tab.evaluate("document.querySelectorAll('details').forEach((fold) => fold.open = true)")
                 assert tab.evaluate("document.documentElement.scrollWidth") <= width, f"{where}, all unfolded"
+                assert tab.evaluate(CUT_OFF) == [], f"{where}: commands beyond their box"
                 assert tab.evaluate(CONTRASTS) == [], where
                 if (width, scheme) == (*WIDE[:1], "light"):
                     assert tab.evaluate(STRUCTURE) == [], where

@@ -54,7 +54,8 @@ def recommend(
     rtt
         Base round-trip time, without queues, as 40ms.
     users
-        Whose experience counts, and how many of each.
+        Whose experience counts, and how many of each: voice, video, call, web, page, browser, adaptive,
+        gaming, cloud-gaming, responsiveness, or household (docs/household.md).
     load
         Background load: idle, download, upload, both, many (by default all of these), or one that ships.
         Repeatable.
