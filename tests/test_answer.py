@@ -8,6 +8,7 @@ import pytest
 from answering import KIND, LIMIT, RATE, browsers, compare, one, viewers, voice, words
 from sojourn.report.answer import Answer, answer, queue_axes
 from sojourn.report.answer.goals import _USUAL, Goal
+from sojourn.report.answer.verdicts import Verdict, find
 from sojourn.report.figures import KINDS, Spec
 from sojourn.results.interval import Sample, garwood, wilson
 
@@ -43,6 +44,18 @@ def test_no_stall_among_twelve_is_not_certain_and_says_what_would_settle_it() ->
         "yes",
         "close",
     ]
+
+
+def test_a_cell_is_settled_by_what_settles_all_its_goals() -> None:
+    """A few more runs may settle the goal that comes closest to its limit, and leave others open."""
+    wait, stalls = Goal("web.plt_s.median", 4.0, False, "", ""), Goal("x.stalled", 5.0, False, "", "")
+    close = find(wait, Sample((3.4, 3.9, 3.95), 0.0), 0.95)
+    far = find(stalls, Sample((0.0,) * 3, 0.0, 100.0, trials=12), 0.95)
+    both = Verdict((close, far))
+    assert both.weakest is close and both.more == "about 16 more replications would settle all goals"
+    assert Verdict((close,)).more == close.more == "about 6 more replications would settle it"
+    later = find(stalls, Sample((0.0,) * 3, 0.0, 100.0, trials=12), 0.95, lacking=1)
+    assert Verdict((close, later)).more == "for some goals it takes a longer run to tell"
 
 
 def test_intervals_stay_where_the_quantity_can_be() -> None:

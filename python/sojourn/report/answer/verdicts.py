@@ -131,6 +131,17 @@ class Verdict:
         return all(finding.good for finding in self.findings)
 
     @property
+    def more(self) -> str:
+        """What would settle it, in words: the weakest goal tells only where no other asks more."""
+        open_ones = [finding for finding in self.findings if finding.word == CLOSE]
+        if self.word != CLOSE or all(finding.more == self.weakest.more for finding in open_ones):
+            return self.weakest.more
+        if any(finding.of_length or finding.lacking for finding in open_ones):
+            return "for some goals it takes a longer run to tell"
+        hardest = max(open_ones, key=lambda finding: finding.settled_by or MOST_REPLICATIONS + 1)
+        return hardest.more.removesuffix("it") + "all goals"
+
+    @property
     def settled_by(self) -> int | None:
         """Replications that would settle the verdict; None where that is not known, or too many."""
         open_ones = [finding for finding in self.findings if finding.word == CLOSE]

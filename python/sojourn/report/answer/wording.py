@@ -303,8 +303,7 @@ def missing(cells: Cells, ranking: Ranking) -> list[str]:
 
 
 def _doubt(verdict: Verdict) -> str:
-    weakest = verdict.weakest
-    return f"{weakest.text}; {weakest.more}" if weakest.more else weakest.text
+    return f"{verdict.weakest.text}; {verdict.more}" if verdict.more else verdict.weakest.text
 
 
 def _names(found: Sequence[str], total: int) -> str:
@@ -375,7 +374,7 @@ def first_pictures(cells: Cells, goals: Sequence[Goal], chosen: str | None) -> l
         return [f"{said} It is {wait(by_wait[0])} on average."]
     if len({wait(choice) for choice in by_wait}) == 1:
         return [f"{said} It is {wait(by_wait[0])} with each, on average of all that was run."]
-    ends = {by_wait[0]: " at the least", by_wait[-1]: " at the most"}
+    ends = {by_wait[0]: " (the shortest)", by_wait[-1]: " (the longest)"} if len(by_wait) > 2 else {}
     shown = dict.fromkeys([by_wait[0], *([chosen] if chosen in waits else []), by_wait[-1]])
     each = [f"{wait(choice)} with {cells.text([choice])}{ends.get(choice, '')}" for choice in shown]
     return [f"{said} It is {listed(each)}, on average of all that was run."]
