@@ -58,6 +58,7 @@ def write_advice(about: Mapping[str, Any], out: Path, command: str, notes: Seque
             configure=about["configure"],
             notes=[*about["differs"], *notes],
             by_user=_by_user(about),
+            read_by_user=sentences.read_by_user(about),
             by_load=_by_load(about),
             loads_differ=len(about["by_load"]) > 1,
             rules=Table(

@@ -212,6 +212,18 @@ def lost(one: About) -> str:
     return f"{said}, which is within chance (±{number(within)})"
 
 
+def read_by_user(about: About) -> str:
+    """Say what the scores of all users are, and on which scale each is."""
+    users = dict.fromkeys(user for one in about["by_load"].values() for user in one["users"])
+    own = [who(user) for user in users if user.split(".")[0] in OWN_SCALE]
+    what = "with the advice, the mean over calls, pages or viewers, and replications"
+    if not own:
+        return f"MOS {what}."
+    if len(own) == len(users):
+        return f"Scores of 1 to 5 on sojourn's own scale {what}."
+    return f"Scores of 1 to 5 {what}: of {listed(own)} on sojourn's own scale, of the others MOS."
+
+
 def by_load(about: About) -> list[str]:
     """Say under which loads another queue would be better."""
     other = {load: one for load, one in about["by_load"].items() if not one["same"]}
