@@ -438,24 +438,3 @@ def test_a_score_of_sojourns_own_scale_is_not_called_a_mos() -> None:
     gets = {"worst": 4.62, "interval": [3.96, 5.0], "load": "upload"}
     assert sentences._score({**gets, "user": "adaptive"}) == "4.62 (3.96 to 5.00) of 5 on sojourn's own scale"
     assert sentences._score({**gets, "user": "voice.talks"}) == "a MOS of 4.62 (3.96 to 5.00)"
-
-
-@pytest.mark.parametrize(
-    ("users", "read"),
-    [
-        (
-            ("voice.talks", "web"),
-            "MOS with the advice, the mean over calls, pages or viewers, and replications.",
-        ),
-        (
-            ("adaptive",),
-            "Scores of 1 to 5 on sojourn's own scale with the advice, the mean over calls, pages or ",
-        ),
-        (
-            ("voice.talks", "gaming"),
-            ": of the player of an online game on sojourn's own scale, of the others MOS.",
-        ),
-    ],
-)
-def test_the_table_of_users_says_which_scores_are_mos(users: tuple[str, ...], read: str) -> None:
-    assert read in sentences.read_by_user({"by_load": {"idle": {"users": dict.fromkeys(users, 4.0)}}})

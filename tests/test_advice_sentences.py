@@ -265,3 +265,24 @@ def test_a_front_of_one_that_is_not_advised_is_not_called_best() -> None:
     assert sentences.read_front([one], one) == "CoDel is best in both; there is nothing to trade."
     said = "FIFO of 8 packets has the best mean of both; why CoDel is advised is said above."
     assert sentences.read_front([other], one) == said
+
+
+@pytest.mark.parametrize(
+    ("users", "read"),
+    [
+        (
+            ("voice.talks", "web"),
+            "MOS with the advice, the mean over calls, pages or viewers, and replications.",
+        ),
+        (
+            ("adaptive",),
+            "Scores of 1 to 5 on sojourn's own scale with the advice, the mean over calls, pages or ",
+        ),
+        (
+            ("voice.talks", "gaming"),
+            ": of the player of an online game on sojourn's own scale, of the others MOS.",
+        ),
+    ],
+)
+def test_the_table_of_users_says_which_scores_are_mos(users: tuple[str, ...], read: str) -> None:
+    assert read in sentences.read_by_user({"by_load": {"idle": {"users": dict.fromkeys(users, 4.0)}}})
