@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from cyclopts import CycloptsError
+from cyclopts import CycloptsError, UnusedCliTokensError
 from markupsafe import Markup
 from sojourn import cli
 from sojourn.cli import VERBS, compare, emulate, losses, measure, overview, run, suite, wild
@@ -314,6 +314,8 @@ def test_the_command_of_a_suite_has_all_that_was_asked() -> None:
 )  # fmt: skip
 def test_what_a_parser_refuses_is_one_sentence(said: str, sentence: str) -> None:
     assert cli._sentence(CycloptsError(said)) == sentence
+    left = UnusedCliTokensError(unused_tokens=["5.3.1", "x"])
+    assert cli._sentence(left) == "No argument or option takes '5.3.1', 'x'."
 
 
 def test_small_words_of_verbs_are_read_and_made() -> None:

@@ -215,5 +215,7 @@ def _console(tokens: Sequence[str]) -> dict[str, Any]:
 
 
 def _sentence(error: CycloptsError) -> str:
+    if left := getattr(error, "unused_tokens", None):
+        return f"No argument or option takes {', '.join(map(repr, left))}."
     text = " ".join(str(error).split())
     return text if text.endswith((".", "?", "!")) else text + "."

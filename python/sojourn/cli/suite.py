@@ -43,7 +43,7 @@ def suite(
     aqm: list[str] | None = None,
     link: Annotated[list[str] | None, Parameter(consume_multiple=True)] = None,
     seeds: Annotated[int | None, Parameter(validator=_AtLeastOne)] = None,
-    case: list[str] | None = None,
+    case: Annotated[list[str] | None, Parameter(consume_multiple=True)] = None,
     knobs: Flag = False,
     preset: str | None = None,
     set: list[str] | None = None,
