@@ -67,8 +67,10 @@ def test_why_a_cell_stands_there_says_how_far_it_is() -> None:
     assert _why(one, [(None, 1.0), (0.0, 2.0)]).startswith("the one cell; nothing that was measured")
     assert _why(two, []).startswith("the first cell; nothing")
     assert _why(one, [(1.5, 1.0)]) == "the one cell."
-    near = "of 2 cells the nearest in mean throughput and mean round trip."
-    assert _why(two, [(1.0, 1.5), (9.0, None)]) == near
+    near = "of 2 cells the nearest in mean throughput."
+    assert _why(two, [(1.0, 1.5), (9.0, None)]) == near == _why(two, [(1.0, 1.5), (None, 1.0), (9.0, None)])
+    assert _why(two, [(None, 1.0), (1.0, 1.0), (9.0, 9.0)]) == near[:-1] + " and mean round trip."
+    assert _why(two, [(None, 1.0), (None, 1.0), (9.0, 9.0)]) == "of 2 cells the nearest in mean round trip."
     far = " Yet they differ by up to a factor of 2: another path or load."
     assert _why(two, [(1.0, 2.0), (1.2, 1.0)]) == near + far == _why(two, [(2.0, 1.0)])
 

@@ -244,6 +244,8 @@ def test_what_is_lost_is_counted_by_where_the_capture_is() -> None:
     assert seen["links.down.utilisation"] == pytest.approx(0.5) and "links.up.utilisation" not in seen
     assert seen["links.up.queue_delay_ms.p99"] == 3.0
     assert (seen["connections.duration_s.p50"], seen["connections.duration_s.p95"]) == (2, 2)
+    datagrams = found(connections=connections({"tcp": False}), busy=of.busy)
+    assert [path for path, _, _ in measured(datagrams, "down", 80_000, {})] == ["links.down.utilisation"]
     near_up = {path: number for path, number, _ in measured(of, "up", 80_000, {})}
     assert near_up["links.up.loss"] == pytest.approx(29 / (480 + 29))
     assert near_up["links.down.loss"] == pytest.approx(63 / 960)

@@ -37,12 +37,10 @@ def measured(
     seconds = found.length_ns / 1e9
     tcp = found.connections.filter("tcp")
     if seconds > 0:
-        payload = float(tcp["a_bytes"].sum() + tcp["b_bytes"].sum())
-        yield (
-            "flows.goodput_bps",
-            payload * 8 / seconds,
-            "Goodput: payload of TCP, both ways, each byte once.",
-        )
+        if tcp.height:  # of datagrams alone 0 would be taken for theirs
+            payload = float(tcp["a_bytes"].sum() + tcp["b_bytes"].sum())
+            how = "Goodput: payload of TCP, both ways, each byte once."
+            yield "flows.goodput_bps", payload * 8 / seconds, how
         carried = float(np.sum(found.busy[near])) * 8 / seconds
         how = "Utilisation: bytes of frames towards the capture, of the rate as seen."
         yield f"links.{near}.utilisation", carried / rate_bps, how

@@ -108,7 +108,7 @@ def _named(cell: Cell, about: Measured) -> str:
 def _shown(path: str):
     if path.startswith(DURATION):
         share = path.removeprefix(f"{DURATION}.p")
-        return f"connections last, {share}th percentile (s)", lambda number: _text(number)
+        return f"Connections last, {share}th percentile (s)", lambda number: _text(number)
     about = value(path)
     return about.title, about.text
 
@@ -155,8 +155,14 @@ def _of_file(measured: Measurement, place: int, cells: Sequence[Cell], files: Fi
 
 
 def _why(cells: Sequence[Cell], pairs: Sequence[tuple[float | None, float | None]]) -> str:
-    """Say why a cell stands beside a measurement, and whether it is anything like it."""
-    both = [(ours, theirs) for ours, theirs in pairs if ours and theirs]
+    """Say why a cell stands beside a measurement, and whether it is anything like it.
+
+    Pairs are of throughput down and up, and of the round trip where it was measured.
+    """
+    means = {"mean throughput": pairs[:2], "mean round trip": pairs[2:]}
+    compared = {name: [pair for pair in of if all(pair)] for name, of in means.items()}
+    by = " and ".join(name for name, both in compared.items() if both)
+    both = [pair for pairs in compared.values() for pair in pairs]
     if not both:
         what = "the one cell" if len(cells) == 1 else "the first cell"
         return f"{what}; nothing that was measured can be compared with a number of this study."
@@ -164,7 +170,7 @@ def _why(cells: Sequence[Cell], pairs: Sequence[tuple[float | None, float | None
     far = f" Yet they differ by up to a factor of {worst:.3g}: another path or load." if worst > _FAR else ""
     if len(cells) == 1:
         return f"the one cell.{far}"
-    return f"of {len(cells)} cells the nearest in mean throughput and mean round trip.{far}"
+    return f"of {len(cells)} cells the nearest in {by}.{far}"
 
 
 def _caption(measured: Measurement, cell: Cell) -> str:
