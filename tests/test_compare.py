@@ -136,8 +136,8 @@ def test_less_of_a_link_used_is_less_and_not_worse(tmp_path: Path) -> None:
         assert ends == {f"{word})" for word in words}
     read = [part.read for part in sections(compared(first, second, (used, got)), Files(tmp_path / "figures"))]
     assert read == [
-        "The one difference is larger than its interval: in 1 b has less.",
-        "The one difference is larger than its interval: in 1 a is better.",
+        "The one difference is larger than its interval: in 1 cell b has less.",
+        "The one difference is larger than its interval: in 1 cell a is better.",
     ]
 
 
@@ -217,7 +217,7 @@ def test_settings_that_only_one_has_are_one_line() -> None:
     second = {"name": "b", "flows": [{"count": 1}, {"count": 3}]}
     assert changed(first, second) == [
         ("workload", '{"few": [{"count": 1}]}', "not given"),
-        ("flows[2].count", "2", "3"),
+        ("flows.1.count", "2", "3"),
     ]
 
 
@@ -241,7 +241,7 @@ def test_what_is_written_otherwise_and_means_the_same_is_no_difference() -> None
     ]
     assert changed({"warmup": "0ms"}, {}) == []
     # Names that are no quantities, and what only one side has.
-    assert changed({"flows": [{"name": "a"}]}, {"flows": [{"name": "A"}]}) == [("flows[1].name", "a", "A")]
+    assert changed({"flows": [{"name": "a"}]}, {"flows": [{"name": "A"}]}) == [("flows.0.name", "a", "A")]
     assert changed({"seed": 2, "mtu": "1500B"}, {"seed": 2}) == [("mtu", "1500B", "not given")]
 
 
@@ -249,7 +249,7 @@ def test_a_list_that_is_not_of_tables_alone_is_said_whole() -> None:
     first, second = ({"x": [{"a": 1}, last]} for last in (2, 3))
     assert changed(first, second) == [("x", '[{"a": 1}, 2]', '[{"a": 1}, 3]')]
     first, second = ({"x": [{"a": 1}, {"a": last}]} for last in (2, 3))
-    assert changed(first, second) == [("x[2].a", "2", "3")]
+    assert changed(first, second) == [("x.1.a", "2", "3")]
 
 
 def test_the_command_and_its_exit_codes(sojourn: Command) -> None:

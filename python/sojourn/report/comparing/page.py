@@ -14,6 +14,7 @@ from sojourn.report.figures.forest import forest
 from sojourn.report.files import Files
 from sojourn.report.sections import Section
 from sojourn.results.atomic import writing
+from sojourn.study import counted
 from sojourn.study.grouped import grouped
 
 _MOST_FIGURES = 12
@@ -88,7 +89,10 @@ def _read(rows: Sequence[Difference], first: str, second: str) -> str:
     way = {True: "{second} is better", False: "{first} is better"}
     more = {True: "{second} has more", False: "{second} has less"}
     ways = Counter(more[one.difference > 0] if one.better is None else way[one.better] for one in larger)
-    says = [f"in {times} {words.format(first=first, second=second)}" for words, times in ways.most_common()]
+    says = [
+        f"in {counted(times, 'cell')} {words.format(first=first, second=second)}"
+        for words, times in ways.most_common()
+    ]
     known = f"{len(larger)} of {len(judged)} differences are larger than their intervals"
     if len(judged) == 1:
         known = f"The one difference is {'' if larger else 'not '}larger than its interval"

@@ -69,7 +69,8 @@ def _table(value: Any) -> bool:
 def _named(value: Any, name: str) -> dict[str, Any]:
     if isinstance(value, Mapping):
         return {f"{name}.{key}" if name else key: inner for key, inner in value.items()}
-    return {f"{name}[{place}]": inner for place, inner in enumerate(value, start=1)}
+    # As axes and `--set` name them.
+    return {f"{name}.{place}": inner for place, inner in enumerate(value)}
 
 
 def _said(value: Any, name: str) -> str:
