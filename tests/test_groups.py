@@ -221,6 +221,7 @@ def test_the_table_of_groups_says_what_was_measured_and_no_more() -> None:
     empty = group_table([{"point": {}, "replication": 0}], {})
     assert not empty.rows
     single = group_table([result("x", share=0.5)], {"workload": ["x"]})
+    assert single.heads[-2] == "count" and "a session or a recording is one" in single.says
     assert "95 %" not in single.says and single.heads[-1] == "share (%)" and single.rows[0][-1] == "50"
 
 

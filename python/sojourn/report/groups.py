@@ -20,7 +20,7 @@ def group_table(results: Sequence[Mapping[str, Any]], axes: Mapping[str, list[st
     """Return a row for each group of flows in each cell, columns that are empty left out."""
     rows = list(group_rows(results))
     shown = [column for column in COLUMNS if any(row.numbers[column[0]] for row in rows)]
-    heads = [axis_name(axis) for axis in axes] + ["group", "transport", "direction", "base RTT (ms)", "flows"]
+    heads = [axis_name(axis) for axis in axes] + ["group", "transport", "direction", "base RTT (ms)", "count"]
     cells = [
         [*row.labels, row.name, row.transport, row.direction, f"{row.base_rtt_ms:g}", str(row.flows)]
         + [row.text(path, factor) for path, _, factor in shown]
@@ -28,7 +28,8 @@ def group_table(results: Sequence[Mapping[str, Any]], axes: Mapping[str, list[st
     ]
     several = any(len(numbers) > 1 for row in rows for numbers in row.numbers.values())
     says = (
-        "Share is that of the goodput of all groups in the same direction; a group of one flow has no index."
+        "The count is the study's: a session or a recording is one, however many connections it makes. "
+        "Share is that of the goodput of all groups in the same direction; a group of one has no index."
     )
     if several:
         says += " Numbers are means over replications with their 95 % interval (Student's t)."

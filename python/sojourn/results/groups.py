@@ -11,7 +11,7 @@ from sojourn.results.path import look_up
 from sojourn.study import label_text
 
 COLUMNS = (
-    ("goodput_per_flow_bps", "goodput a flow (Mb/s)", 1e-6),
+    ("goodput_per_flow_bps", "goodput of each (Mb/s)", 1e-6),
     ("share", "share (%)", 100.0),
     ("jain", "Jain's index within", 1.0),
     ("loss", "loss (%)", 100.0),

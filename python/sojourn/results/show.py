@@ -128,7 +128,7 @@ def print_groups(results: Sequence[Mapping[str, Any]]) -> None:
     table = Table(box=SIMPLE_HEAD, pad_edge=False, title="groups of flows", title_justify="left")
     for name in (*axes, "group", "transport", "direction"):
         table.add_column(name)
-    for name in ("base RTT (ms)", "flows", *(head for _, head, _ in shown)):
+    for name in ("base RTT (ms)", "count", *(head for _, head, _ in shown)):
         table.add_column(name, justify="right")
     for row in groups:
         numbers = (row.text(path, factor) for path, _, factor in shown)

@@ -88,7 +88,8 @@ class Curves(Whole):
             )
             return f"A curve is the share of packets that wait at most so long{each}"
         curve = one_for_each(plot.down, "curve")
-        return f"{upper(plot.value.phrase)}{curve}; shaded bands and dotted lines are intervals"
+        bands = "; shaded bands are intervals" if "low" in plot.frame.columns else ""
+        return f"{upper(plot.value.phrase)}{curve}{bands}"
 
 
 def set_scale(axes: Axes, which: str, scale: str) -> None:
