@@ -115,6 +115,8 @@ def test_sliders_are_followed_and_a_link_keeps_them(page: Path, browser: Any) ->
         rows = tab.locator('[data-part="links"] tbody tr').all_inner_texts()
         assert len(rows) == 2 and rows[0].startswith("Downlink")
         assert "Seed 1" in tab.locator('[data-part="status"]').inner_text()
+        users = tab.locator('[data-part="users"]').inner_text()
+        assert "Reader of web pages" in users and "Caller" in users, "who got nothing is shown, too"
         slide(tab, "a", "ArrowLeft", 2)
         assert "groups" not in shown(tab)
         assert "No long transfers" in tab.locator('[data-part="shares"]').inner_text()

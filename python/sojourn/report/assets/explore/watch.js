@@ -157,7 +157,7 @@ explorer.watch = (() => {
     const cut = length < 999999 ? ` More than ${seen.arrive_us.length} packets arrive in a second here, so that ${text(length / 1e3)} ms are shown.` : "";
     find("about").textContent = `${seen.arrive_us.length} packets of the ${seen.link}link, from ${seen.from_s.toFixed(1)} s of the run above.${cut}`;
     find("flows").replaceChildren(...seen.flows.slice(0, 8).map((one, i) => {
-      const key = h("li", {}, `flow ${one.flow} (${one.kind}): ${one.packets} packets${one.drops ? `, ${one.drops} dropped` : ""}`);
+      const key = h("li", {}, `flow ${one.flow} (${one.kind}): ${one.packets} packet${one.packets === 1 ? "" : "s"}${one.drops ? `, ${one.drops} dropped` : ""}`);
       key.style.setProperty("--key", colours()[i]);
       return key;
     }), ...(seen.flows.length > 8 ? [h("li", {}, `${seen.flows.length - 8} more flows, in the same colours again`)] : []));
