@@ -86,8 +86,8 @@ def _quality(came: Mapping[str, Any]) -> list[tuple[str, ...]]:
         (
             row["what"],
             row.get("link", "all"),
-            f"{row['set']:g} {row['unit']}",
-            f"{row['got']:.6g} {row['unit']}",
+            f"{row['set']:g} {row['unit']}".replace("us", "µs"),
+            f"{row['got']:.6g} {row['unit']}".replace("us", "µs"),
             f"± {row['limit']:g}" if row["limit"] else "exactly",
             "yes" if row["held"] else "no",
         )
