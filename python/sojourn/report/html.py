@@ -117,9 +117,14 @@ def outlined(body: str) -> Outline:
     return Outline(Markup(_MARKS.sub(marked, body)), contents)
 
 
+def slug_of(words: str) -> str:
+    """Write words as an id or a file's name can have them."""
+    return re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")
+
+
 def _free(words: str, taken: set[str]) -> str:
     """Make an id of words that no element has yet."""
-    name = re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-") or "part"
+    name = slug_of(words) or "part"
     name, number = f"at-{name}" if name[0].isdigit() else name, 1
     while (free := name if number == 1 else f"{name}-{number}") in taken:
         number += 1

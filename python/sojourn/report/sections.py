@@ -1,6 +1,5 @@
 """The parts of a report that hold a figure: drawn, written to files, set beside what was published."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from sojourn.report.figures.against_published import against_published
 from sojourn.report.figures.timeline import most_troubled, timeline, timeline_table
 from sojourn.report.figures.values import axis_name, value
 from sojourn.report.files import Files, Picture
+from sojourn.report.html import slug_of
 from sojourn.report.published import Comparison, beside
 from sojourn.report.sentences import how_to_read, what_is_good
 from sojourn.results.path import look_up
@@ -75,7 +75,7 @@ def gather_all(
 
 def section(plot: Plot, number: int, files: Files, folders: Sequence[Path]) -> Section:
     """Draw a figure, write its files, and set what was published beside it."""
-    slug = f"{number:02d}-{plot.spec.kind}-{_slug(plot.value.path)}"
+    slug = f"{number:02d}-{plot.spec.kind}-{slug_of(plot.value.path)}"
     picture = files.picture(draw(plot), slug, f"{plot.title}. {how_to_read(plot)}")
     kind = KINDS[plot.spec.kind]
     files.csv(kind.csv(plot), slug)
@@ -120,7 +120,7 @@ def inside(
         frame = series_table(result, link)
     except SojournError:
         return None
-    slug = f"inside-{_slug(link)}"
+    slug = f"inside-{slug_of(link)}"
     bins = look_up(result, f"links.{link}.series.bin_s")
     used = max((share or 0.0 for share in look_up(result, f"links.{link}.series.utilisation")), default=0.0)
     above = used > _OF_A_MEAN
@@ -250,10 +250,6 @@ def _as_text(plot: Plot) -> Table:
 
 def _source(found: Comparison) -> str:
     return f"{found.table.citation} ({found.table.shows})"
-
-
-def _slug(path: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", path.lower()).strip("-")
 
 
 def scalar_paths(plots: Sequence[Plot]) -> list[str]:

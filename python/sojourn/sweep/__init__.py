@@ -194,7 +194,7 @@ class Campaign:
         if others:
             builds = ", ".join(sorted({build or BEFORE_BUILDS for build in others}))
             notes.append(
-                f"{self.store.path} holds {_results(len(others))} of another engine ({builds}), "
+                f"{self.store.path} holds {counted(len(others), 'result')} of another engine ({builds}), "
                 f"which stay as they are; this engine ({engine()}) computes its own"
             )
         if before := len(left) - len(others):
@@ -393,7 +393,3 @@ def run(
 def _cells(points: Iterable[Point]) -> list[dict[str, Any]]:
     """Return the scenario of each cell; replications differ in nothing that notes are about."""
     return list({json.dumps(point.labels): point.document for point in points}.values())
-
-
-def _results(count: int) -> str:
-    return "1 result" if count == 1 else f"{count} results"

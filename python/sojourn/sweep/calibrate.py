@@ -20,6 +20,7 @@ from sojourn.errors import SojournError
 from sojourn.results.interval import half_width
 from sojourn.study import Study, expand, listed
 from sojourn.study.links import crosses, links, way_of
+from sojourn.study.units import bits_per_second
 from sojourn.sweep.workers import Workers, spread
 
 FASTER = 100
@@ -236,9 +237,8 @@ def rate_bps(rate: Any, where: str) -> int:
         raise SojournError(
             f"{where}: expected a constant rate above zero, as 8Mbit; this one changes over time"
         )
-    units = {"bit": 1, "kbit": 10**3, "Mbit": 10**6, "Gbit": 10**9}
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kMG]?bit)(?:/s)?\s*", str(rate))
     if not found or not float(found[1]):
         why = ": bps is bits to some tools and bytes to others" if "bps" in str(rate) else ""
         raise SojournError(f"{where}: expected a constant rate above zero, as 8Mbit, found {rate!r}{why}")
-    return round(float(found[1]) * units[found[2]])
+    return bits_per_second(found[1] + found[2])

@@ -3,6 +3,7 @@
 from sojourn.report.comparing.cells import Comparison, Difference
 from sojourn.report.figures.values import axis_name, decimals_of, lower
 from sojourn.report.sections import Table
+from sojourn.study import counted
 
 _MOST_SETTINGS = 24
 
@@ -15,7 +16,7 @@ def summary(found: Comparison) -> list[str]:
 def _answer(found: Comparison) -> list[str]:
     first, second = found.names
     if not found.differences:
-        return [f"{first} and {second} share {_count(found.cells, 'cell')}, but no value that both have."]
+        return [f"{first} and {second} share {counted(found.cells, 'cell')}, but no value that both have."]
     if found.same == found.cells:
         each = "the one cell" if found.cells == 1 else f"all {found.cells} cells"
         return [f"{first} and {second} hold the very same results in {each}: nothing differs."]
@@ -31,13 +32,13 @@ def _answer(found: Comparison) -> list[str]:
         said.append(f"Whether {first} and {second} differ cannot be said: no value has an interval. {needed}")
         changed = sum(one.difference != 0 for one in doubtful)
         are = "is" if changed == 1 else "are"
-        said.append(f"{changed} of {_count(len(doubtful), 'value')} {are} not the same number in both.")
+        said.append(f"{changed} of {counted(len(doubtful), 'value')} {are} not the same number in both.")
         return said + same
     stay = sum(bool(one.holm) for one in found.larger)
     if not larger:
         said.append(f"No difference between {first} and {second} is larger than its 95 % interval.")
         were = "was" if judged == 1 else "were"
-        said.append(f"{_count(judged, 'value')} in {_count(found.cells, 'cell')} {were} compared.")
+        said.append(f"{counted(judged, 'value')} in {counted(found.cells, 'cell')} {were} compared.")
     else:
         said.append(
             f"{larger} of {judged} differences {'is' if larger == 1 else 'are'} larger than "
@@ -52,7 +53,7 @@ def _answer(found: Comparison) -> list[str]:
         )
     if doubtful:
         said.append(
-            f"Of {_count(len(doubtful), 'more value')} nothing can be said: one replication, replications "
+            f"Of {counted(len(doubtful), 'more value')} nothing can be said: one replication, replications "
             "that do not vary, or a lower bound."
         )
     return said + same
@@ -116,10 +117,6 @@ def settings(found: Comparison) -> list[tuple[str, str, str]]:
 
 def _mean(values: tuple[float, ...]) -> float:
     return sum(values) / len(values)
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def _about(number: float) -> str:

@@ -23,6 +23,7 @@ from statistics import fmean
 import polars as pl
 
 from sojourn.results.interval import half_width
+from sojourn.study import counted
 from sojourn.sweep.suites import Expanded
 from sojourn.sweep.suites.link import rate_bps
 
@@ -100,7 +101,7 @@ def _loss_law(expanded: Expanded, table: pl.DataFrame) -> Iterator[Check]:
     for scheme, rows in _by_scheme(table.filter(pl.col("class") == "bulk", pl.col("scheme").is_in(names))):
         loss = _mean(rows, "loss")
         count = expanded.study.points[0].document["flows"][0]["count"]
-        flows = "1 flow" if count == 1 else f"{count} flows"
+        flows = counted(count, "flow")
         law = LAW * (count / expanded.size_pkts) ** 2
         why = ""
         if not wanted / FACTOR <= law <= wanted * FACTOR:
