@@ -5,8 +5,9 @@ the study has no such user, link or number, is refused with what could be meant.
 names depend on the run (groups, losses) are not checked further than their beginning.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from functools import partial
 from typing import Any
 
 from sojourn.errors import quoted
@@ -109,32 +110,40 @@ def unknown(document: Mapping[str, Any], scenarios: Sequence[Mapping[str, Any]])
     figures, goals = document.get("figures") or (), document.get("goals") or ()
     if not figures and not goals:
         return []
-    said = []
     known, kinds = quantities(scenarios)
+    wrong = partial(_wrong, known=known, kinds=kinds, scenarios=scenarios)
     axes = (document.get("sweep") or {}).keys()
+    return [*_of_figures(figures, axes, wrong), *_of_goals(goals, known, wrong)]
+
+
+def _of_figures(
+    figures: Iterable[Mapping[str, Any]], axes: Collection[str], wrong: Callable[..., str | None]
+) -> Iterator[str]:
     for number, figure in enumerate(figures, start=1):
         named = [figure["value"]] if figure.get("value") else []  # a sawtooth shows no number
         if figure.get("kind") == "scatter" and figure.get("x") and figure["x"] not in axes:
             named.append(figure["x"])
         for path in named:
-            wrong = _wrong(path, known, kinds, scenarios, whole=False)
-            if wrong:
-                said.append(f"figure {number} ({_title(figure)}) shows {quoted(path)}, but {wrong}")
+            if why := wrong(path, whole=False):
+                yield f"figure {number} ({_title(figure)}) shows {quoted(path)}, but {why}"
+
+
+def _of_goals(
+    goals: Iterable[Mapping[str, Any]], known: Collection[str], wrong: Callable[..., str | None]
+) -> Iterator[str]:
     for number, goal in enumerate(goals, start=1):
         if "threshold" in goal:
             threshold = thresholds()[goal["threshold"]]
             for limit in threshold.judged(known.__contains__, ()):
-                if wrong := _wrong(limit.value, known, kinds, scenarios, whole=True):
-                    said.append(f"goal {number} ({threshold.name}) is about {limit.value}, but {wrong}")
+                if why := wrong(limit.value, whole=True):
+                    yield f"goal {number} ({threshold.name}) is about {limit.value}, but {why}"
             continue
-        wrong = _wrong(goal["value"], known, kinds, scenarios, whole=True)
-        if wrong:
-            said.append(f"goal {number} is about {quoted(goal['value'])}, but {wrong}")
+        if why := wrong(goal["value"], whole=True):
+            yield f"goal {number} is about {quoted(goal['value'])}, but {why}"
         for way in ("at-least", "at-most"):
-            if way in goal and (wrong := beyond(goal["value"], goal[way])):
+            if way in goal and (why := beyond(goal["value"], goal[way])):
                 asked = f"{way.replace('-', ' ')} {goal[way]:g}"
-                said.append(f"goal {number} asks for {goal['value']} of {asked}, but {wrong}")
-    return said
+                yield f"goal {number} asks for {goal['value']} of {asked}, but {why}"
 
 
 def _wrong(
