@@ -11,7 +11,7 @@
 //! | `rto`, `rttvar`, `jiffies` | the retransmission timeout; Linux's variance; Linux's timer ticks |
 //! | `loss/*` | scoreboard, RACK, TLP, PRR, F-RTO, undo |
 //! | `stack` | where stacks depart from the standards, or differ where those leave a choice |
-//! | `ack_policy`, `cwnd_limited`, `ecn`, `pacing`, `rate_sample` | one rule each |
+//! | `ack_policy`, `cwnd_limited`, `ecn`, `pacing`, `rate_sample`, `reader` | one rule each |
 //!
 //! Sources: RFC 9293 (segments, connection set-up and tear-down), RFC 5681 (duplicate ACKs, idle restart), RFC 6298
 //! (timer), RFC 2018 and 6675 (SACK and recovery), RFC 6582 (NewReno), RFC 3042 (limited transmit), RFC 7323
@@ -27,6 +27,7 @@ pub(crate) mod jiffies;
 mod loss;
 mod pacing;
 mod rate_sample;
+mod reader;
 mod receiver;
 mod rto;
 mod rttvar;

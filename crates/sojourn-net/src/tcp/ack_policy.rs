@@ -9,7 +9,8 @@
 //! - reading: that acknowledgement, and that of every second segment (`tcp_cleanup_rbuf`, since data that is not read
 //!   yet takes from the window), leaves when the application has run, and what came after the data has been answered
 //!   by then. Where data goes both ways this parts the clusters of segments and acknowledgements that form otherwise
-//!   (Zhang, Shenker and Clark, 1991): simulated delays behind CoDel were 1.4 to 1.9 times real ones without it;
+//!   (Zhang, Shenker and Clark, 1991): simulated delays behind CoDel were 1.4 to 1.9 times real ones without it. How
+//!   long that takes is the `reader`'s;
 //! - pingpong: neither holds on an interactive connection, one whose end has answered data within the delay below,
 //!   until an acknowledgement waits to its end or a duplicate arrives;
 //! - delayed ACKs: the delay of others follows the gaps of arrivals, from 40 ms up to a round trip, and doubles when
@@ -17,10 +18,10 @@
 //! - SACK compression (`tcp_comp_sack_delay_ns`, `tcp_comp_sack_nr`): only the first three duplicate ACKs of a hole
 //!   leave at once; later ones are held for a millisecond, or until 44 have been, and leave as one.
 //!
-//! Differences: the millisecond does not shrink on paths of less than 20 ms; an application takes the same time to read
-//! whatever it reads.
+//! Difference: the millisecond does not shrink on paths of less than 20 ms.
 
 use super::jiffies::{TICK, expiry, ticks};
+use super::reader::Reader;
 use super::window_growth::WindowGrowth;
 use crate::{Span, Time};
 
@@ -32,7 +33,7 @@ const HELD_FOR: Span = Span::from_millis(1);
 const MOST_DELAY: u64 = 50;
 
 /// What one receiver knows of its acknowledgements.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug, Default)]
 pub(super) struct AckPolicy {
     quick: u32,
     /// Where the hole begins that duplicates were counted for, and how many left at once.
@@ -50,8 +51,8 @@ pub(super) struct AckPolicy {
     round_trip: Span,
     rto: Span,
     pub(super) window: WindowGrowth,
-    /// How long the application takes to read.
-    pub(super) reading: Span,
+    /// The application, if it takes time to read.
+    pub(super) reader: Option<Reader>,
     /// When what is held leaves; `NEVER` if nothing is.
     pub(super) at: Time,
 }
@@ -146,11 +147,13 @@ impl AckPolicy {
 
     /// True if the acknowledgement of data in order waits until it is read.
     pub(super) fn waits_for_reader(&mut self, now: Time) -> bool {
-        let waits = self.reading > Span::ZERO && !self.is_quick();
-        if waits {
-            self.at = self.at.min(now + self.reading);
+        let quick = self.is_quick();
+        let Some(reader) = self.reader.as_mut().filter(|_| !quick) else { return false };
+        // A reader who has been woken takes what comes meanwhile too.
+        if self.at == Time::NEVER || self.held > 0 {
+            self.at = self.at.min(reader.reads(now));
         }
-        waits
+        true
     }
 
     /// An acknowledgement leaves, with a segment of data or alone. It costs a quick one if anything had arrived that no

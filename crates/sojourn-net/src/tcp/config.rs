@@ -78,8 +78,6 @@ with_defaults! {
         pub recovery: Recovery,
         /// Whose habits it has.
         pub stack: Stack,
-        /// How long the application takes to read what arrived; acknowledgements of Linux wait for it.
-        pub reading: Span,
     }
 }
 

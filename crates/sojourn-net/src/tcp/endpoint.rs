@@ -9,7 +9,7 @@ use super::segment::{AckHeader, Sack, Segment};
 use super::sender::Sender;
 use super::window_growth::WindowGrowth;
 use crate::congestion::CongestionControl;
-use crate::{Ecn, Time};
+use crate::{Ecn, Span, Time};
 
 /// Who opens the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,8 +52,13 @@ impl Endpoint {
             (config.stack == Stack::Linux)
                 .then(|| WindowGrowth::new(config.mss, config.receive_buffer, config.receive_window)),
         );
-        let receiver = receiver.with_reading(config.reading);
         Self { sender, receiver, timestamps: config.timestamps }
+    }
+
+    /// The same with an application that takes `mean` to read, on average, for which acknowledgements of Linux wait. Its
+    /// times follow from `seed`.
+    pub fn with_reader(self, mean: Span, seed: u64) -> Self {
+        Self { receiver: self.receiver.with_reader(mean, seed), ..self }
     }
 
     /// The sending half.

@@ -6,6 +6,7 @@
 
 use super::ack_policy::AckPolicy;
 use super::ecn::{Echo, EcnMode};
+use super::reader::Reader;
 use super::segment::{Block, Sack, Segment};
 use super::window_growth::WindowGrowth;
 use crate::{Span, Time};
@@ -61,10 +62,10 @@ impl Receiver {
         Self { extras: wanted.then(|| Box::new(extras)), ..self }
     }
 
-    /// The same with an application that takes so long to read, for which Linux's acknowledgements wait.
-    pub(super) fn with_reading(mut self, reading: Span) -> Self {
+    /// The same with an application that takes time to read, for which Linux's acknowledgements wait.
+    pub(super) fn with_reader(mut self, mean: Span, seed: u64) -> Self {
         if let Some(policy) = self.extras.as_mut().and_then(|extras| extras.policy.as_mut()) {
-            policy.reading = reading;
+            policy.reader = Some(Reader::new(mean, seed));
         }
         self
     }

@@ -92,12 +92,12 @@ pub struct Network {
     pub(crate) flow_record: Option<FlowRecord>,
     pub(crate) tap: Option<HostTap>,
     pub(crate) series: Option<SeriesRecord>,
-    /// How long applications take to read, for all groups that are added from now on.
-    pub(crate) reading: Span,
+    /// How long applications take to read on average, and what the seeds of their times are made of.
+    reading: (Span, u64),
 }
 
 impl Network {
-    pub(crate) fn new(event_queue: EventQueue, bottleneck: Bottleneck) -> Self {
+    pub(crate) fn new(event_queue: EventQueue, bottleneck: Bottleneck, reading: (Span, u64)) -> Self {
         Self {
             now: Time::ZERO,
             event_queue,
@@ -114,7 +114,7 @@ impl Network {
             flow_record: None,
             tap: None,
             series: None,
-            reading: Span::ZERO,
+            reading,
         }
     }
 
@@ -132,7 +132,6 @@ impl Network {
     ///
     /// `origin` is its place among the scenario's groups: first those of flows, then each user.
     pub fn add_group(&mut self, config: tcp::Config, control: Control, way: Way, origin: u16, background: bool) -> u16 {
-        let config = tcp::Config { reading: self.reading, ..config };
         let routes = Direction::BOTH.map(|direction| self.bottleneck.route(&way, direction, &mut self.event_queue));
         let ack_timers = self.ack_timers.iter().position(|l| l.delay == config.ack_delay).unwrap_or_else(|| {
             let stream = self.event_queue.add_stream(Stream::DelayedAcks(self.ack_timers.len() as u16));

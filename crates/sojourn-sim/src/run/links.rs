@@ -63,7 +63,7 @@ impl Replication<'_> {
         Bottleneck::new(ports.collect(), delays, &access, follow, event_queue)
     }
 
-    fn stream(self, name: &str) -> rand_pcg::Pcg64Mcg {
+    pub(super) fn stream(self, name: &str) -> rand_pcg::Pcg64Mcg {
         stream(self.seed, self.number, name)
     }
 

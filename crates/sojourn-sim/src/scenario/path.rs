@@ -24,8 +24,7 @@ pub struct Path {
     pub client_delay: Span,
     /// One-way delay between the last hop and servers.
     pub server_delay: Span,
-    /// The most that a packet's way from its last link to its host takes longer, uniformly from nothing; and how long
-    /// applications of Linux take to read, if that is longer than 40 us.
+    /// The most that a packet's way from its last link to its host takes longer, uniformly from nothing.
     pub jitter: Span,
     /// From the clients to the servers; never empty.
     pub hops: Vec<Hop>,
@@ -43,8 +42,7 @@ struct PathFile {
     /// Base round-trip time, instead of the two delays: what the hops do not take of it is split evenly.
     rtt: Option<Span>,
     /// The most that a packet's way from its last link to its host takes longer, uniformly from nothing and in order:
-    /// hosts answer in different times. It breaks ties between packets that no network of real hosts has. With
-    /// `stack = "linux"` acknowledgements wait for applications, which take all of it to read.
+    /// hosts answer in different times. It breaks ties between packets that no network of real hosts has.
     #[serde(default)]
     #[schemars(extend("default" = "0ns"))]
     jitter: Span,

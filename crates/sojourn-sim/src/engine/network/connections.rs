@@ -18,7 +18,9 @@ impl Network {
         }
         let end = |end| {
             let role = if end == opener { Role::Active } else { Role::Passive };
-            Endpoint::new(role, &g.config, (g.control)())
+            let (mean, seed) = self.reading;
+            let seed = seed.wrapping_add(2 * u64::from(flow) + end as u64);
+            Endpoint::new(role, &g.config, (g.control)()).with_reader(mean, seed)
         };
         let ends = [end(End::Client), end(End::Server)];
         let connection = Connection {

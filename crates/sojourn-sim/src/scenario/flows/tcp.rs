@@ -182,8 +182,6 @@ macro_rules! with_tcp_keys {
                 let ecn_mode = self.transport.ecn_mode();
                 Tcp {
                     endpoint: tcp::Config {
-                        // Of the path: the network says it.
-                        reading: Span::ZERO,
                         mss: self.mss.0 as u32,
                         initial_segments: self.initial_window,
                         ack_delay: if self.delayed_ack { self.ack_delay } else { Span::ZERO },
