@@ -146,6 +146,18 @@ def test_users_without_scores_are_named_beside_those_that_have_some() -> None:
     assert "users of kind voice have no scores" in answer([one({})], {}, stated).sentences[-1]
 
 
+def test_viewers_of_whom_one_choice_has_no_rate_are_named_as_not_compared_there() -> None:
+    """With that choice they got nothing at all: it is not to look as good as the other."""
+    viewers = {"adaptive": {"average_rate_kbps": 232.0, "clients": [{"play_s": None}]}}
+    results = [one({KIND: "fifo"}, **voice(4.2)), one({KIND: "codel"}, **viewers, **voice(4.2))]
+    document = {"users": [{"kind": "adaptive"}, {"kind": "voice"}]}
+    said = " ".join(answer(results, {KIND: ["fifo", "codel"]}, document).sentences)
+    assert (
+        "1 of 2 cells has no number for “mean bit rate of viewers at least 90 % of the best choice's”" in said
+    )
+    assert "have no scores" not in said
+
+
 def test_a_viewer_who_never_saw_a_picture_keeps_no_goal() -> None:
     def watched(*began: float | None) -> dict[str, Any]:
         viewers = [{"play_s": at} for at in began]

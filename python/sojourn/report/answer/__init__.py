@@ -192,7 +192,8 @@ def answer(
         sentences += [preface.compares_nothing(axes), *wording.by_cell(cells, verdicts)]
         items = []
     if document.get("goals") or scored_users(goals):
-        sentences += wording.unscored(unscored(document, results))
+        judged = {found.goal.path.split(".")[0] for v in verdicts.values() for found in v.findings}
+        sentences += wording.unscored([of for of in unscored(document, results) if of not in judged])
     sentences += wording.unjudged(cells, unjudged(goals, results)) if document.get("goals") else []
     sentences += wording.first_pictures(cells, goals, ranking.chosen[0] if ranking.chosen else None)
     sentences += wording.without_values(cells, goals, verdicts)

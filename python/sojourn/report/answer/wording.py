@@ -386,7 +386,11 @@ def without_values(cells: Cells, goals: Sequence[Goal], verdicts: Verdicts) -> l
     for goal in goals:
         judged = {cell for cell, v in verdicts.items() if any(found.goal == goal for found in v.findings)}
         lacking = [cell for cell in cells.cells if cell not in judged]
-        if goal.of_best or not lacking:
+        if goal.of_best:
+            # Where no choice has any, there is no best, and nothing that one lacks.
+            conditions = {condition for condition, _ in judged}
+            lacking = [cell for cell in lacking if cell[0] in conditions]
+        if not lacking:
             continue
         if len(lacking) == len(cells.cells):
             said.append(f"No cell has a number for the goal “{goal.stated}”, so it is not judged.")
