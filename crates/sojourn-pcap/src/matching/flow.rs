@@ -19,6 +19,8 @@ pub(super) struct Flow {
     pub(super) lost_bytes: u64,
     /// Row after the last one that was found behind the queue.
     pub(super) next_row: u64,
+    /// The least time from in front of the queue to behind it that a packet took, ns.
+    pub(super) shortest: Option<i64>,
     /// Undecided rows with payload: row, sequence range.
     pending: VecDeque<(u64, i64, i64)>,
     /// Ranges that have left the queue beyond what is acknowledged.

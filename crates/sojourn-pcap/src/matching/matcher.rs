@@ -4,7 +4,8 @@
 //! A packet that leaves is the one in front with the same identity. Where several look the same (datagrams with the
 //! same bytes, say), a flow keeps its order, and of those that are left the one is taken whose time in the queue is
 //! nearest to that of the packet that left before. Of packets that came so late that they could still wait when the
-//! capture behind the queue ended, those are lost that found the queue as long as others did that were. A packet that
+//! capture behind the queue ended, or be on a longer way than what left, those are lost that found the queue as long as
+//! others did that were. A packet that
 //! has not left after a time several times as long as the queue ever took is lost. Memory is that of the packets which
 //! are still undecided, and of one entry for each flow.
 
@@ -164,6 +165,7 @@ impl Matcher {
                 self.counts.longest_wait = self.counts.longest_wait.max(self.last_wait);
                 let flow = &mut self.flows[row.flow as usize];
                 flow.next_row = flow.next_row.max(number + 1);
+                flow.shortest = Some(flow.shortest.map_or(self.last_wait, |least| least.min(self.last_wait)));
                 flow.left(seen);
             }
             None => {
@@ -248,8 +250,8 @@ impl Matcher {
             return;
         }
         if fate == Fate::Lost {
-            let may_wait =
-                number >= self.next_to_leave && row.arrive > end - self.longest.max(self.counts.longest_wait);
+            let late = row.arrive > end - self.longest.max(self.counts.longest_wait);
+            let may_wait = late && (number >= self.next_to_leave || self.goes_farther(&row, end));
             if row.arrive < begin || (may_wait && self.waiting.len() < self.least_full) {
                 self.counts.outside += 1;
                 return;
@@ -257,6 +259,17 @@ impl Matcher {
             self.least_full = self.least_full.min(self.waiting.len());
         }
         self.write(&row, fate);
+    }
+
+    /// Whether a packet that left the queue before the next one in front did would still have come after `end`: the
+    /// capture behind may stand where flows come in from different distances.
+    fn goes_farther(&self, row: &Row, end: i64) -> bool {
+        let next = self.rows.iter().find_map(|next| match next.fate {
+            Fate::Left(at) => Some((next.flow, at)),
+            _ => None,
+        });
+        let shortest = |flow: u32| self.flows[flow as usize].shortest;
+        next.zip(shortest(row.flow)).is_some_and(|((flow, at), own)| at + own - shortest(flow).unwrap_or(own) > end)
     }
 
     /// Lets go of the packets that have left by `now`.

@@ -77,3 +77,33 @@ fn what_left_while_the_first_capture_did_not_run_was_not_missed_by_it() {
     assert_eq!((found.capture.outside_front_pkts, found.capture.missed_in_front_pkts), (360, 1));
     assert_eq!((found.ingress_pkts, found.egress_pkts, found.lost_pkts), (1599, 1439, 160));
 }
+
+#[test]
+fn what_is_on_a_longer_way_when_the_second_capture_ends_is_not_lost() {
+    // Two hosts that send in turn; behind the queue the second's packets come in 30 ms later.
+    let packet = |number: u64| {
+        let end = |n, port| End { address: Ipv4Addr::new(10, 0, 0, n), port };
+        let (source, destination) = (end(1 + (number % 2) as u8, 5000), end(9, 6000));
+        Datagram { source, destination, id: number as u16, ttl: 64, payload: 200, header: Header::Udp }
+    };
+    let file = |name: &str, mut times: Vec<(u64, u64)>| {
+        times.sort_unstable();
+        let mut out = Pcap::new(Vec::new()).unwrap();
+        times.iter().for_each(|&(at, number)| out.datagram(START_NS + at, &packet(number)).unwrap());
+        let path = std::env::temp_dir().join(format!("sojourn-farther-{}-{name}.pcap", std::process::id()));
+        std::fs::write(&path, out.finish().unwrap()).unwrap();
+        path
+    };
+    let arrives = |number: u64| number * STEP_NS;
+    let leaves = |number: u64| arrives(number) + number % 2 * 30 * STEP_NS;
+    let front = file("in", (0..2000).map(|number| (arrives(number), number)).collect());
+    // What was lost before is; of what had been on its way at the end that is not known.
+    for (lost, told) in [(1951, 1), (1991, 0)] {
+        let behind = (0..2000).filter(|&number| number != lost && leaves(number) <= arrives(1999));
+        let behind = file("out", behind.map(|number| (leaves(number), number)).collect());
+        let summary = match_captures(&front, &behind, &mut |_| true).unwrap();
+        assert_eq!((summary.lost_pkts, summary.capture.outside_pkts), (told, 15), "{lost}");
+        std::fs::remove_file(behind).unwrap();
+    }
+    std::fs::remove_file(front).unwrap();
+}

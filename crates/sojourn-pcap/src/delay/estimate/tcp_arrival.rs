@@ -11,11 +11,12 @@ use crate::decode::tcp::Segment;
 use crate::delay::estimate::tcp_report::before;
 use crate::delay::stats::interpolation::Sent;
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// Segments that are remembered; what is further in flight is not timed.
 const MOST_WAITING: usize = 32_768;
 /// Retransmissions that are remembered.
-const MOST_AGAIN: usize = 64;
+const MOST_AGAIN: usize = 4096;
 
 /// A data segment of the near side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +25,8 @@ pub struct Departed {
     end: u32,
     stamp: u32,
     told: bool,
+    /// It was sent once more, so that this copy of what was sent again need not have arrived.
+    superseded: bool,
     /// Frame number.
     pub frame: u64,
     /// Capture time, ns.
@@ -50,6 +53,7 @@ pub struct Arrival {
 pub struct InFlight {
     /// Sent for the first time, in the order of their sequence numbers.
     fresh: VecDeque<Departed>,
+    /// Sent again, and not known to have arrived, in the same order; copies of one segment in that of their times.
     again: VecDeque<Departed>,
     highest: Option<u32>,
     last_ack: Option<u32>,
@@ -65,19 +69,32 @@ impl InFlight {
         self.fresh.capacity() + self.again.capacity()
     }
 
-    /// A segment with data left; whether any of it had left before.
+    /// A segment with data left; whether any of it had left before. `untold` as of [`Self::acknowledged`].
     #[inline]
-    pub fn sent(&mut self, segment: &Segment, stamp: u32, (frame, time): (u64, i64), length: u16) -> bool {
+    pub fn sent(
+        &mut self,
+        segment: &Segment,
+        stamp: u32,
+        (frame, time): (u64, i64),
+        length: u16,
+        untold: impl FnOnce(Sent),
+    ) -> bool {
         let (seq, end) = (segment.seq, segment.end());
-        let departed = Departed { seq, end, stamp, told: false, frame, time, length };
+        let departed = Departed { seq, end, stamp, told: false, superseded: false, frame, time, length };
         if self.highest.is_some_and(|highest| before(seq, highest)) {
             // Of a segment that was sent twice, which copy arrived is not known: the first tells nothing any more.
             let at = self.fresh.partition_point(|other| before(other.seq, seq));
             self.fresh.range_mut(at..).take_while(|other| before(other.seq, end)).for_each(|other| other.told = true);
             if self.again.len() == MOST_AGAIN {
-                self.again.pop_front();
+                let first = self.again.pop_front().filter(|departed| !departed.superseded);
+                if let Some(departed) = first {
+                    untold((departed.time, departed.frame));
+                }
             }
-            self.again.push_back(departed);
+            let at = self.again.partition_point(|other| !before(seq, other.seq));
+            let copies = self.again.range_mut(..at).rev().take_while(|other| other.seq == seq);
+            copies.for_each(|other| other.superseded = true);
+            self.again.insert(at, departed);
             return true;
         }
         self.highest = Some(end);
@@ -102,22 +119,27 @@ impl InFlight {
             return None;
         }
         // What was sent twice and is now covered: the stamp that is echoed tells which copy, if any does.
-        let resent = |departed: &Departed| !before(departed.seq, last) && before(departed.seq, ack.ack);
-        let filled = ack.ack != last && (self.hole || self.again.iter().any(resent));
+        let resent = self.again_within(last, ack.ack);
+        let filled = ack.ack != last && (self.hole || !resent.is_empty());
         // A block that changed holds what caused this one (RFC 2018 §4); the one that the filling caused was lost.
         let before_it = std::mem::replace(&mut self.block, block).filter(|&(_, right)| before(ack.ack, right));
         let by_another = self.hole && block.is_some() && before_it.is_some() && before_it != block;
         let told = if filled && by_another {
             None
         } else if filled {
-            let again = self.again.iter().rev().find(|&departed| resent(departed) && departed.stamp == echo).copied();
+            let again = self.again.range(resent).rev().find(|departed| departed.stamp == echo).copied();
             again.map(|departed| {
                 // Beyond a hole, or with what lies there, it is acknowledged at once (RFC 5681 §4.2).
                 let beyond = self.hole || block.is_some() || ack.ack != departed.end || last != departed.seq;
                 Arrival { departed, lone: !beyond, again: true, covered: 1 }
             })
         } else if let Some(block) = block {
-            self.selected(block).map(|departed| Arrival { departed, lone: false, again: false, covered: 1 })
+            self.selected(block, &mut untold).map(|departed| Arrival {
+                departed,
+                lone: false,
+                again: false,
+                covered: 1,
+            })
         } else {
             None
         };
@@ -135,15 +157,13 @@ impl InFlight {
             last.filter(|last| !last.told).inspect(|last| untold((last.time, last.frame)));
             found = departed;
         }
-        if covered > 0 {
-            self.again.retain(|departed| {
-                let told = told.is_some_and(|told| told.departed == *departed);
-                let waits = before(ack.ack, departed.end);
-                if !waits && !told {
-                    untold((departed.time, departed.frame));
-                }
-                waits
-            });
+        while let Some(front) = self.again.front()
+            && !before(ack.ack, front.end)
+        {
+            // Of several copies of one segment one arrived.
+            let counted = front.superseded || told.is_some_and(|told| told.departed.seq == front.seq);
+            let departed = self.again.pop_front();
+            departed.filter(|_| !counted).inspect(|departed| untold((departed.time, departed.frame)));
         }
         let last = found.filter(|departed| !departed.told);
         let found = last.filter(|departed| departed.end == ack.ack && !filled && !self.hole && !older);
@@ -156,19 +176,24 @@ impl InFlight {
         found.map(|departed| Arrival { departed, lone: covered == 1, again: false, covered: fresh })
     }
 
+    /// Places of what was sent again and begins there.
+    fn again_within(&self, left: u32, right: u32) -> Range<usize> {
+        let [from, to] = [left, right].map(|end| self.again.partition_point(|departed| before(departed.seq, end)));
+        from..to.max(from)
+    }
+
     /// The segment that the first SACK block adds to what is known to have arrived.
-    fn selected(&mut self, (left, right): (u32, u32)) -> Option<Departed> {
+    fn selected(&mut self, (left, right): (u32, u32), mut untold: impl FnMut(Sent)) -> Option<Departed> {
         // If something was sent again and lies there, that may be what it adds.
-        let within = |departed: &Departed| !before(departed.seq, left) && before(departed.seq, right);
-        let again = self.again.iter_mut().filter(|departed| within(departed) && !departed.told);
-        let again = again.map(|departed| departed.told = true).count();
+        let again = self.again_within(left, right);
+        let alone = again.is_empty();
+        let arrived = self.again.drain(again).filter(|departed| !departed.superseded);
+        arrived.for_each(|departed| untold((departed.time, departed.frame)));
         let at = self.fresh.partition_point(|departed| before(departed.end, right));
-        let departed = *self.fresh.get(at)?;
-        let new = departed.end == right && !before(departed.seq, left) && !departed.told && again == 0;
-        if let Some(departed) = self.fresh.get_mut(at) {
-            departed.told = true;
-        }
-        new.then_some(departed)
+        let departed = self.fresh.get_mut(at)?;
+        let new = departed.end == right && !before(departed.seq, left) && !departed.told && alone;
+        departed.told = true;
+        new.then_some(*departed)
     }
 }
 
@@ -183,7 +208,7 @@ mod tests {
     fn five() -> InFlight {
         let mut flight = InFlight::default();
         for n in 0..5u32 {
-            flight.sent(&segment(100 * n, 0, 100), n, (u64::from(n), 0), 166);
+            flight.sent(&segment(100 * n, 0, 100), n, (u64::from(n), 0), 166, |_| ());
         }
         flight
     }
@@ -196,7 +221,7 @@ mod tests {
     fn a_long_flight_is_timed_to_its_end() {
         let mut flight = InFlight::default();
         for n in 0..20_000u32 {
-            flight.sent(&segment(100 * n, 0, 100), 1, (u64::from(n), 0), 166);
+            flight.sent(&segment(100 * n, 0, 100), 1, (u64::from(n), 0), 166, |_| ());
         }
         let last = flight.acknowledged(&segment(0, 2_000_000, 0), 1, |_| ());
         assert_eq!(frame(last), Some((19_999, false)));
@@ -230,15 +255,15 @@ mod tests {
     #[test]
     fn what_was_sent_again_for_a_segment_before_the_capture_is_not_timed() {
         let mut flight = InFlight::default();
-        flight.sent(&segment(0, 0, 100), 50, (1, 0), 166);
+        flight.sent(&segment(0, 0, 100), 50, (1, 0), 166, |_| ());
         assert_eq!(
             frame(flight.acknowledged(&segment(0, 100, 0), 20, |_| ())),
             None,
             "the stamp is that of the first copy"
         );
         // Two that are acknowledged together echo the stamp of the first of them (RFC 7323 §4.3).
-        flight.sent(&segment(100, 0, 100), 60, (2, 0), 166);
-        flight.sent(&segment(200, 0, 100), 61, (3, 0), 166);
+        flight.sent(&segment(100, 0, 100), 60, (2, 0), 166, |_| ());
+        flight.sent(&segment(200, 0, 100), 61, (3, 0), 166, |_| ());
         assert_eq!(frame(flight.acknowledged(&segment(0, 300, 0), 60, |_| ())), Some((3, false)));
     }
 
@@ -249,7 +274,7 @@ mod tests {
         assert_eq!(frame(flight.acknowledged(&beyond(200), 9, |_| ())), Some((1, false)));
         assert_eq!(frame(flight.acknowledged(&beyond(300), 9, |_| ())), Some((2, false)));
         assert_eq!(frame(flight.acknowledged(&beyond(300), 9, |_| ())), None, "each is told once");
-        flight.sent(&segment(0, 0, 100), 7, (50, 0), 166);
+        flight.sent(&segment(0, 0, 100), 7, (50, 0), 166, |_| ());
         let mut other = five();
         std::mem::swap(&mut other, &mut flight);
         // The hole is filled by the retransmission, whose stamp is echoed.
@@ -257,7 +282,7 @@ mod tests {
         assert_eq!(frame(other.acknowledged(&segment(0, 500, 0), 3, |_| ())), Some((4, false)));
         // The original that was only late: the stamp is not the retransmission's.
         flight.acknowledged(&beyond(200), 9, |_| ());
-        flight.sent(&segment(0, 0, 100), 7, (50, 0), 166);
+        flight.sent(&segment(0, 0, 100), 7, (50, 0), 166, |_| ());
         assert_eq!(frame(flight.acknowledged(&segment(0, 200, 0), 0, |_| ())), None);
     }
 
@@ -272,12 +297,50 @@ mod tests {
     }
 
     #[test]
+    fn of_several_copies_of_one_segment_one_arrived() {
+        for (echo, counted) in [(9, vec![52]), (7, vec![])] {
+            let (mut flight, mut untold) = (five(), Vec::new());
+            for (stamp, frame) in [(7, 51), (8, 52)] {
+                flight.sent(&segment(0, 0, 100), stamp, (frame, 0), 166, |_| ());
+            }
+            flight.acknowledged(&segment(0, 0, 0), 9, |_| ());
+            let told = flight.acknowledged(&segment(0, 100, 0), echo, |(_, frame)| untold.push(frame));
+            assert_eq!((frame(told), untold), (counted.is_empty().then_some((51, true)), counted), "{echo}");
+        }
+    }
+
+    #[test]
+    fn each_of_thousands_that_were_sent_again_counts_however_it_arrives() {
+        let (mut flight, mut untold) = (InFlight::default(), Vec::new());
+        let of = |n: u32| segment(100 * n, 0, 100);
+        let all = MOST_AGAIN as u32 + 10;
+        (0..all + 5).for_each(|n| _ = flight.sent(&of(n), 1, (0, 0), 166, |_| ()));
+        // The last of all was lost again before.
+        for n in [all - 1].into_iter().chain(0..all) {
+            flight.sent(&of(n), 2, (u64::from(n), 0), 166, |(_, frame)| untold.push(frame));
+        }
+        // Those are too many to wait for; a block holds some; the others are acknowledged.
+        assert_eq!(untold, (0..11).collect::<Vec<_>>());
+        let end = 100 * (all + 5);
+        let block = segment(0, 0, 0).with(None, Some((100 * (all - 20), end)));
+        assert_eq!(
+            frame(flight.acknowledged(&block, 1, |(_, frame)| untold.push(frame))),
+            None,
+            "one of them, or the end"
+        );
+        assert_eq!(untold.len(), 11 + 20);
+        flight.acknowledged(&segment(0, end, 0), 1, |(_, frame)| untold.push(frame));
+        let again: Vec<_> = untold.into_iter().filter(|&frame| frame > 0).collect();
+        assert_eq!(again.len() as u32, all - 1, "each once");
+    }
+
+    #[test]
     fn what_was_sent_again_in_order_may_be_acknowledged_late() {
         for (hole, lone) in [(false, true), (true, false)] {
             let mut flight = five();
             let block = hole.then_some((200, 300));
             flight.acknowledged(&segment(0, 0, 0).with(None, block), 9, |_| ());
-            flight.sent(&segment(0, 0, 100), 7, (50, 0), 166);
+            flight.sent(&segment(0, 0, 100), 7, (50, 0), 166, |_| ());
             assert_eq!(frame(flight.acknowledged(&segment(0, 100, 0), 7, |_| ())), Some((50, lone)));
         }
     }
@@ -287,7 +350,7 @@ mod tests {
         for (block, told) in [((200, 300), Some((50, false))), ((200, 400), None)] {
             let mut flight = five();
             flight.acknowledged(&segment(0, 0, 0).with(None, Some((200, 300))), 9, |_| ());
-            flight.sent(&segment(0, 0, 100), 7, (50, 0), 166);
+            flight.sent(&segment(0, 0, 100), 7, (50, 0), 166, |_| ());
             let filled = segment(0, 100, 0).with(None, Some(block));
             assert_eq!(frame(flight.acknowledged(&filled, 7, |_| ())), told);
         }
@@ -296,7 +359,7 @@ mod tests {
     #[test]
     fn a_block_that_something_sent_again_joined_tells_nothing_of_its_end() {
         let mut flight = five();
-        flight.sent(&segment(200, 0, 100), 7, (50, 0), 166);
+        flight.sent(&segment(200, 0, 100), 7, (50, 0), 166, |_| ());
         let joined = segment(0, 0, 0).with(None, Some((100, 500)));
         assert_eq!(frame(flight.acknowledged(&joined, 9, |_| ())), None);
         let mut flight = five();

@@ -115,7 +115,7 @@ impl Sampler {
                     Some(((sent, estimate), true))
                 }
                 Err(why) => {
-                    stats.interpolation.paused((sent, entry.frame()), of_stamp(entry));
+                    stats.interpolation.paused((sent, entry.frame()), of_stamp(entry), over.max(0.0));
                     stats.to.discarded[why as usize] += 1;
                     None
                 }
@@ -257,18 +257,21 @@ mod tests {
         ask_sampler(0.0, |sampler| {
             let (mut stats, mut line) = (Stats::default(), Unwrapped::default());
             // Echoed by packets that did not wait themselves, so many ms later than the quickest.
-            let mut give = |ms: i64, over: u32, pause: i64| {
+            let mut give = |stats: &mut Stats, ms: i64, over: u32, pause: i64| {
                 let mut before = Before { sent_at: [ms, ms - pause], ..Before::default() };
                 let extra = Some(40_000 + over * 1000);
                 let entry = Entry::new(ms as u64, ms * 1_000_000, ms, TOWARD | ECHOED, extra).covering(9);
-                sampler.sample::<true>(&entry, &mut line, &mut before, &mut stats).is_some()
+                sampler.sample::<true>(&entry, &mut line, &mut before, stats).is_some()
             };
-            assert!(give(100, 50, 1));
+            assert!(give(&mut stats, 100, 50, 1));
             // Sent 2 ms later; its receiver paused.
-            assert!(!give(302, 250, 200));
-            assert_eq!(stats.interpolation.settle(&mut stats.to.delay), 0);
+            assert!(!give(&mut stats, 302, 250, 200));
+            assert_eq!(stats.interpolation.settle(&mut stats.to.delay).packets, 0);
             assert_eq!(stats.to.delay.count(), 18);
             assert_eq!((stats.to.delay.min(), stats.to.delay.max()), (48e6, 50e6));
+            assert!(give(&mut stats, 1200, 200, 1) && !give(&mut stats, 2200, 150, 200));
+            let alone = stats.interpolation.settle(&mut stats.to.delay);
+            assert_eq!((alone.packets, alone.most), (9, 9.0 * 150e6), "no more than its answer says");
         });
     }
 

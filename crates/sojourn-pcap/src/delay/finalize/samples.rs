@@ -204,7 +204,9 @@ fn count(state: &mut MeterState, keep: impl Fn(&mut Entry, Option<Sampled>) + Sy
                 (track.extra_line, track.before) = (line, before);
             }
             for stats in share.stats.iter_mut().flatten() {
-                stats.to.untold += stats.interpolation.settle(&mut stats.to.delay);
+                let alone = stats.interpolation.settle(&mut stats.to.delay);
+                stats.to.untold.packets += alone.packets;
+                stats.to.untold.most += alone.most;
             }
         },
     );

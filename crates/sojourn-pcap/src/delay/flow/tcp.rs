@@ -225,9 +225,12 @@ impl TcpFlow {
             }
         } else if known && !near[1] && beside[side] && state.options.estimator != Choice::Reported {
             if segment.payload > 0 {
-                let again = me.in_flight.sent(segment, value, (seen.frame, seen.time), seen.length);
+                let to = self.hosts[1 - side];
+                let [me, _] = self.pair(side);
+                let untold = |sent| state.untold(to, sent, 1, seen.time);
+                let again = me.in_flight.sent(segment, value, (seen.frame, seen.time), seen.length, untold);
                 me.count_places(state);
-                state.data(self.hosts[1 - side], again);
+                state.data(to, again);
             }
             return;
         }

@@ -6,9 +6,12 @@ use crate::delay::clock::tick::RATES;
 use crate::delay::discard::Discard;
 use crate::delay::estimate::tcp_observer::Estimate;
 use crate::delay::stats::fixed_point_sum::FixedPointSum;
-use crate::delay::stats::interpolation::Interpolation;
+use crate::delay::stats::interpolation::{Alone, Interpolation};
 use crate::delay::stats::quantiles::Quantiles;
 use crate::delay::stats::series::Series;
+
+/// A mean may be another if it may be more by so many ns and by such a share.
+const TELLING: (f64, f64) = (2e6, 0.1);
 
 /// What was found of the way to a host, or from it.
 #[derive(Debug, Default)]
@@ -22,7 +25,7 @@ pub struct DirectionStats {
     /// Samples whose base is known to be that of an empty queue.
     pub certain: u64,
     /// Packets that were answered after a pause, and that no others were sent beside that tell what they waited.
-    pub untold: u64,
+    pub(crate) untold: Alone,
     /// Largest delay that could be missing from the others, ns; infinite if nothing bounds it.
     pub missing: f64,
     /// Packets without a sample, by reason.
@@ -52,9 +55,13 @@ impl DirectionStats {
         lower_bound(self.samples, self.samples - self.certain) || self.many_untold()
     }
 
-    /// Whether nothing tells what so many of those waited that were answered late that the mean may be another.
+    /// Whether nothing tells what so many of those waited that were answered late, or so long, that the mean may be
+    /// another.
     pub fn many_untold(&self) -> bool {
-        self.untold * 6 > self.delay.count() + self.untold
+        let Alone { packets, most } = self.untold;
+        let (count, mean) = (self.delay.count() as f64, self.delay.mean());
+        let with_them = (mean * count + most) / (count + packets as f64);
+        packets * 6 > self.delay.count() + packets || with_them - mean > (mean * TELLING.1).max(TELLING.0)
     }
 
     /// How much more its delays may be, ns, where that is known: not if what makes them lower bounds was left out.
@@ -131,11 +138,24 @@ mod tests {
         let mut way = DirectionStats::default();
         way.count(500, true, 0.0);
         way.delay.add_times(1e6, 500);
-        for (untold, bound) in [(100, false), (101, true)] {
+        let few = Alone { packets: 5, most: 0.0 };
+        for (untold, bound) in [
+            (Alone { packets: 100, ..few }, false),
+            (Alone { packets: 101, ..few }, true),
+            // 505 of 1 ms on average; with them 2.99 or 3.01 ms.
+            (Alone { most: 1.01e9, ..few }, false),
+            (Alone { most: 1.02e9, ..few }, true),
+        ] {
             way.untold = untold;
-            assert_eq!(way.lower_bound(), bound, "{untold}");
+            assert_eq!(way.lower_bound(), bound, "{untold:?}");
             // What they waited nothing bounds.
-            assert_eq!(way.missing(), if bound { None } else { Some(0.0) }, "{untold}");
+            assert_eq!(way.missing(), if bound { None } else { Some(0.0) }, "{untold:?}");
+        }
+        // Of long delays a tenth counts.
+        for (most, bound) in [(55e9, false), (56.1e9, true)] {
+            let mut way = DirectionStats { untold: Alone { most, ..few }, ..DirectionStats::default() };
+            way.delay.add_times(1e9, 500);
+            assert_eq!(way.many_untold(), bound, "{most}");
         }
     }
 }

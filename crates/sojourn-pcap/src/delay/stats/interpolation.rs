@@ -26,6 +26,9 @@ pub(crate) type Sent = (i64, u64);
 /// What a packet waited that was sent then, ns.
 type Told = (Sent, f64);
 
+/// How far from a packet another was sent, ns, and what that waited.
+type Beside = Option<(i64, f64)>;
+
 /// Packets of which nothing tells.
 #[derive(Debug, Clone, Copy)]
 struct Untold {
@@ -33,6 +36,24 @@ struct Untold {
     packets: u32,
     /// The time at which that was seen; those of one time belong together.
     seen: i64,
+}
+
+/// Packets that were answered after a pause.
+#[derive(Debug, Clone, Copy)]
+struct Paused {
+    sent: Sent,
+    packets: u32,
+    /// The most that the answer says they waited, ns.
+    most: f64,
+}
+
+/// Packets of which nothing tells, and no others beside them.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Alone {
+    pub(crate) packets: u64,
+    /// What they waited at the most, all together, ns: no more than their answers say, than leaves them before those
+    /// that were sent later, and than anyone is known to have waited.
+    pub(crate) most: f64,
 }
 
 /// How much went to a host, since the capture began.
@@ -55,7 +76,7 @@ pub(crate) struct Interpolation {
     /// Those that may have been lost.
     unproven: Vec<Untold>,
     /// Those that were answered after a pause.
-    paused: Vec<Untold>,
+    paused: Vec<Paused>,
 }
 
 impl Interpolation {
@@ -88,43 +109,61 @@ impl Interpolation {
         self.went.again += u64::from(again);
     }
 
-    /// Of so many, an answer after a pause does not.
-    pub(crate) fn paused(&mut self, sent: Sent, packets: u32) {
-        self.paused.push(Untold { sent, packets, seen: sent.0 });
+    /// Of so many, an answer after a pause says no more than the `most` that they waited, ns.
+    pub(crate) fn paused(&mut self, sent: Sent, packets: u32, most: f64) {
+        self.paused.push(Paused { sent, packets, most });
     }
 
-    /// Count those that nothing else tells of among the delays; how many that were answered after a pause were sent
-    /// beside none.
-    pub(crate) fn settle(&mut self, delays: &mut Quantiles) -> u64 {
+    /// Count those that nothing else tells of among the delays; those that were answered after a pause, and sent beside
+    /// none.
+    pub(crate) fn settle(&mut self, delays: &mut Quantiles) -> Alone {
         let Self { went, told: [mut told, paused], untold, paused: late, unproven } = std::mem::take(self);
         self.went = went;
         let unproven = if went.arrives() > 0.0 { unproven } else { Vec::new() };
+        let mut alone = Alone::default();
         if untold.is_empty() && late.is_empty() && unproven.is_empty() {
-            return 0;
+            return alone;
         }
         let arrived = arrived(unproven, went.arrives());
-        let mut place = |told: &mut Vec<Told>, untold: Vec<Untold>| {
-            let mut alone = 0;
-            told.sort_unstable_by(|a, b| a.0.1.cmp(&b.0.1).then(a.1.total_cmp(&b.1)));
-            for Untold { sent: (time, frame), packets, .. } in untold {
-                let after = told.partition_point(|((_, other), _)| *other < frame);
-                // Round trips are told in microseconds: the one before may seem to have been sent after it.
-                let beside = |&((other, _), delay): &Told| ((other - time).abs(), delay);
-                let earlier = after.checked_sub(1).map(|at| beside(&told[at]));
-                let later = told.get(after).map(beside);
-                match between(earlier, later) {
-                    Some(delay) => delays.add_times(delay, packets),
-                    None => alone += u64::from(packets),
+        in_order(&mut told);
+        let longest = told.iter().map(|(_, delay)| *delay).fold(0.0, f64::max);
+        for Paused { sent, packets, most } in late {
+            let (earlier, later) = beside(&told, sent);
+            match between(earlier, later) {
+                Some(delay) => delays.add_times(delay, packets),
+                None => {
+                    alone.packets += u64::from(packets);
+                    alone.most += f64::from(packets) * most.min(latest(later)).min(longest);
                 }
             }
-            alone
-        };
-        let alone = place(&mut told, late);
+        }
         told.extend(paused);
-        place(&mut told, untold);
-        place(&mut told, arrived);
+        in_order(&mut told);
+        for Untold { sent, packets, .. } in untold.into_iter().chain(arrived) {
+            let (earlier, later) = beside(&told, sent);
+            if let Some(delay) = between(earlier, later) {
+                delays.add_times(delay, packets);
+            }
+        }
         alone
     }
+}
+
+fn in_order(told: &mut [Told]) {
+    told.sort_unstable_by(|a, b| a.0.1.cmp(&b.0.1).then(a.1.total_cmp(&b.1)));
+}
+
+/// How long before a packet the one before it was sent, ns, and after it the one after it, each with what it waited.
+fn beside(told: &[Told], (time, frame): Sent) -> (Beside, Beside) {
+    let after = told.partition_point(|((_, other), _)| *other < frame);
+    // Round trips are told in microseconds: the one before may seem to have been sent after it.
+    let apart = |&((other, _), delay): &Told| ((other - time).abs(), delay);
+    (after.checked_sub(1).map(|at| apart(&told[at])), told.get(after).map(apart))
+}
+
+/// What a packet waited at the most, which left before the one after it did.
+fn latest(later: Beside) -> f64 {
+    later.map_or(f64::INFINITY, |(until, delay)| until as f64 + delay)
 }
 
 impl Went {
@@ -160,9 +199,8 @@ fn arrived(mut all: Vec<Untold>, share: f64) -> Vec<Untold> {
 
 /// The delay of a packet from those of the one before it and of the one after it, each with the time to it: between
 /// them, if neither is far; none if both are.
-fn between(earlier: Option<(i64, f64)>, later: Option<(i64, f64)>) -> Option<f64> {
+fn between(earlier: Beside, later: Beside) -> Option<f64> {
     let drained = earlier.map(|(since, delay)| (delay - since as f64).max(0.0));
-    let most = later.map_or(f64::INFINITY, |(until, delay)| until as f64 + delay);
     let delay = match [earlier, later].map(|at| at.filter(|(apart, _)| *apart <= FAR)) {
         [Some((0, before)), Some((0, after))] => f64::midpoint(before, after),
         [Some((since, before)), Some((until, after))] => {
@@ -172,7 +210,7 @@ fn between(earlier: Option<(i64, f64)>, later: Option<(i64, f64)>) -> Option<f64
         [None, Some((_, after))] => after,
         [None, None] => return None,
     };
-    Some(delay.min(most).max(drained.unwrap_or(0.0)))
+    Some(delay.min(latest(later)).max(drained.unwrap_or(0.0)))
 }
 
 #[cfg(test)]
@@ -193,14 +231,14 @@ mod tests {
             interpolation.untold((sent * MS, sent as u64), packets, 0);
         }
         // None was sent within a tenth of a second of the last but one.
-        assert_eq!(interpolation.settle(&mut delays), 0);
+        assert_eq!(interpolation.settle(&mut delays), Alone::default());
         assert_eq!(delays.count(), 1 + 4 + 8 + 32);
         let sum = 24.0 + 26.0 * 4.0 + 39.0 * 8.0 + 20.0 * 32.0;
         assert!((delays.mean() / 1e6 - sum / 45.0).abs() < 1e-6, "{}", delays.mean());
         // Each log has its own.
         interpolation.untold((204 * MS, 204), 1, 0);
-        interpolation.paused((204 * MS, 204), 3);
-        assert_eq!(interpolation.settle(&mut delays), 3);
+        interpolation.paused((204 * MS, 204), 3, 5e6);
+        assert_eq!(interpolation.settle(&mut delays).packets, 3);
         assert_eq!(delays.count(), 45);
     }
 
@@ -214,7 +252,7 @@ mod tests {
                 _ => interpolation.told((0, frame), frame as f64 * 10e6, false),
             }
         }
-        assert_eq!(interpolation.settle(&mut delays), 0);
+        assert_eq!(interpolation.settle(&mut delays), Alone::default());
         let sum = 10.0 + 20.0 + 40.0 + 60.0 + 80.0;
         assert!((delays.mean() / 1e6 - sum / 5.0).abs() < 1e-6, "{}", delays.mean());
     }
@@ -225,19 +263,19 @@ mod tests {
         interpolation.told((900, 0), 10e6, false);
         interpolation.untold((0, 1), 1, 0);
         interpolation.told((900, 2), 30e6, false);
-        assert_eq!((interpolation.settle(&mut delays), delays.mean()), (0, 20e6));
+        assert_eq!((interpolation.settle(&mut delays).packets, delays.mean()), (0, 20e6));
     }
 
     #[test]
     fn what_a_pause_hides_is_not_placed_beside_what_is_told_because_it_was_little() {
         let (mut interpolation, mut delays) = (Interpolation::default(), Quantiles::default());
         interpolation.told((0, 0), 1e6, true);
-        interpolation.paused((MS, 1), 4);
+        interpolation.paused((MS, 1), 4, 9e6);
         interpolation.untold((2 * MS, 2), 2, 0);
-        assert_eq!((interpolation.settle(&mut delays), delays.count()), (4, 2));
+        assert_eq!((interpolation.settle(&mut delays).packets, delays.count()), (4, 2));
         interpolation.told((0, 0), 9e6, false);
-        interpolation.paused((MS, 1), 4);
-        assert_eq!((interpolation.settle(&mut delays), delays.max()), (0, 8e6));
+        interpolation.paused((MS, 1), 4, 9e6);
+        assert_eq!((interpolation.settle(&mut delays).packets, delays.max()), (0, 8e6));
     }
 
     #[test]
@@ -251,7 +289,7 @@ mod tests {
             interpolation.told((0, 0), 5e6, false);
             (1..=packets).for_each(|i| interpolation.unproven((i * 2 * NEAR, i as u64), 1));
             interpolation.told((packets * 2 * NEAR, 1000), 5e6, false);
-            assert_eq!((interpolation.settle(&mut delays), delays.count()), (0, counted), "{data} {again}");
+            assert_eq!((interpolation.settle(&mut delays).packets, delays.count()), (0, counted), "{data} {again}");
         }
     }
 
@@ -278,6 +316,21 @@ mod tests {
         assert_eq!(ms(at(5, 30.0), at(6, 7.0)), Some(25.0));
         assert_eq!(ms(at(5, 30.0), at(6, 10.0)), Some(25.0));
         assert_eq!(ms(at(101, 50.0), at(102, 50.0)), None);
+    }
+
+    #[test]
+    fn what_a_pause_hides_waited_no_more_than_its_answer_says_nor_longer_than_what_was_sent_later() {
+        for (answer, later, most) in [(9e6, 40e6, 9e6), (80e6, 40e6, 50e6), (200e6, 0.0, 140e6)] {
+            let (mut interpolation, mut delays) = (Interpolation::default(), Quantiles::default());
+            // The longest that is known, long before; and one that was sent 140 ms later.
+            interpolation.told((0, 0), 50e6, false);
+            interpolation.paused((360 * MS, 1), 3, answer);
+            interpolation.told((500 * MS, 2), later, false);
+            if later == 0.0 {
+                interpolation.told((900 * MS, 3), 300e6, false);
+            }
+            assert_eq!(interpolation.settle(&mut delays), Alone { packets: 3, most: 3.0 * most }, "{answer}");
+        }
     }
 
     #[test]
