@@ -410,7 +410,7 @@ def test_the_viewer_that_is_shown_is_said_to_be_the_one_that_stalled_longest() -
     assert says(2, []) == "No viewer of this run stalled; this one had the lowest rate."
     assert says(1, [[1.0, 3.5]]) == "The one viewer of this run: 1 stall, 2.5 s in all."
     assert says(3, [[1, 2], [4, 6]]).endswith("the one that stalled longest: 2 stalls, 3 s in all.")
-    assert sections._slug("Voice.Talks MOS!") == "voice-talks-mos"
+    assert html.slug_of("Voice.Talks MOS!") == "voice-talks-mos"
 
 
 def test_tables_are_in_the_page_up_to_what_mail_takes(

@@ -129,9 +129,9 @@ def test_which_is_better_is_said_where_a_difference_is_larger_than_its_interval(
     head = "of 3 differences are larger than their intervals"
     assert (
         page._read([worse, better, unsure, silent], "A", "B")
-        == f"2 {head}: in 1 A is better, in 1 B is better."
+        == f"2 {head}: in 1 cell A is better, in 1 cell B is better."
     )
-    assert page._read([worse, worse, unsure], "A", "B") == f"2 {head}: in 2 A is better."
+    assert page._read([worse, worse, unsure], "A", "B") == f"2 {head}: in 2 cells A is better."
     assert page._read([unsure] * 3, "A", "B") == f"0 {head}." == page._read([unsure] * 3, "B", "A")
     assert page._read([silent], "A", "B").startswith("None of these has an interval")
     row = page.as_row(worse)

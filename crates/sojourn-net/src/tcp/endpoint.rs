@@ -55,8 +55,8 @@ impl Endpoint {
         Self { sender, receiver, timestamps: config.timestamps }
     }
 
-    /// The same with an application that takes `mean` to read, on average, for which acknowledgements of Linux wait. Its
-    /// times follow from `seed`.
+    /// The same with an application that takes time to read, `mean` on average, for which acknowledgements of Linux
+    /// wait. Its times follow from `seed`.
     pub fn with_reader(self, mean: Span, seed: u64) -> Self {
         Self { receiver: self.receiver.with_reader(mean, seed), ..self }
     }
