@@ -5,9 +5,8 @@
 //! same bytes, say), a flow keeps its order, and of those that are left the one is taken whose time in the queue is
 //! nearest to that of the packet that left before. Of packets that came so late that they could still wait when the
 //! capture behind the queue ended, or be on a longer way than what left, those are lost that found the queue as long as
-//! others did that were. A packet that
-//! has not left after a time several times as long as the queue ever took is lost. Memory is that of the packets which
-//! are still undecided, and of one entry for each flow.
+//! others did that were. A packet that has not left after a time several times as long as the queue ever took is lost.
+//! Memory is that of the packets which are still undecided, and of one entry for each flow.
 
 use super::clock_offset::Survey;
 use super::flow::Flow;
