@@ -136,7 +136,8 @@ PIE: dict[str, Any] = {
 CODEL = {"limit": "5pkt", "target": "20ms", "interval": "30ms", "ecn": True}
 COUNTS: dict[tuple[str, str, str], dict[str, Any]] = {
     ("path", "Path", "path"): {
-        "client-delay": "9ms", "server-delay": "9ms", "jitter": "3ms", "queue": '{ kind = "codel" }',
+        "client-delay": "9ms", "server-delay": "9ms", "jitter": "3ms",
+        "reading": ("90ms", ("flows.0.stack", "linux")), "queue": '{ kind = "codel" }',
         "down": '{ rate = "2Mbit" }', "up": '{ rate = "50kbit" }'},
     ("hops", "Hop", "path.hop.a"): {
         "delay": "4ms", "down": '{ rate = "2Mbit" }', "up": '{ rate = "50kbit" }'},

@@ -124,8 +124,9 @@ def test_a_machine_without_a_tun_device_is_told_so_and_nothing_is_written(
 
 def test_how_simulated_hosts_answer_is_not_asked_of_real_ones(sojourn: Command) -> None:
     file = study(sojourn.cwd, flows(BULK))
-    done = sojourn("run", file, "--on", "testbed", "--set", "path.jitter=1ms", code=2)
-    assert "path.jitter: how simulated hosts answer" in done.stderr and len(done.stderr.splitlines()) == 1
+    for key, does in (("jitter", "answer"), ("reading", "read")):
+        done = sojourn("run", file, "--on", "testbed", "--set", f"path.{key}=1ms", code=2)
+        assert f"path.{key}: how simulated hosts {does}" in done.stderr and len(done.stderr.splitlines()) == 1
 
 
 def test_a_delay_of_acknowledgements_counts_only_where_they_are_delayed(

@@ -19,7 +19,7 @@ use hooks::Lowest;
 use hosts::Placed;
 use links::Replication;
 use rand::RngExt;
-use sojourn_net::{Rate, Span, Time};
+use sojourn_net::{Rate, Time};
 
 pub use hooks::{LogSink, MakePlayer, RunHooks, TapAt, TapSink};
 pub use links::LoneLink;
@@ -29,9 +29,6 @@ pub use users::page_objects;
 const SLICE: u32 = 1 << 16;
 /// Rows of the packet log that are handed out together.
 const BATCH: usize = 1 << 18;
-/// What an application takes to read on average, where the stack waits for it (`tcp::reader`): half of its times are
-/// shorter than 20 µs, as between Linux hosts of one machine.
-const READING: Span = Span(29_000);
 
 /// What a run leaves behind.
 pub struct Outcome {
@@ -98,7 +95,8 @@ impl Engine {
         let mut event_queue = EventQueue::new();
         let this = Replication { scenario, seed, number: replication };
         let bottleneck = this.bottleneck(&mut event_queue);
-        let mut network = Network::new(event_queue, bottleneck, (READING, this.stream("reading").random()));
+        let mut network =
+            Network::new(event_queue, bottleneck, (scenario.path.reading, this.stream("reading").random()));
         network.flow_record = scenario.record.flows.then(FlowRecord::default);
         let mut engine = Self {
             network,

@@ -10,6 +10,8 @@ from typing import Any
 from sojourn.study.units import nanoseconds
 
 WAYS = ("down", "up")
+SIMULATED_HOSTS = {"jitter": "answer", "reading": "read"}
+"""Keys of a path that say how simulated hosts behave, and what they do: real ones are not asked."""
 
 
 def links(document: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -65,7 +65,7 @@ impl Receiver {
     /// The same with an application that takes time to read, for which Linux's acknowledgements wait.
     pub(super) fn with_reader(mut self, mean: Span, seed: u64) -> Self {
         if let Some(policy) = self.extras.as_mut().and_then(|extras| extras.policy.as_mut()) {
-            policy.reader = Some(Reader::new(mean, seed));
+            policy.reader = (mean > Span::ZERO).then(|| Reader::new(mean, seed));
         }
         self
     }

@@ -10,7 +10,7 @@ from sojourn import _core
 from sojourn.errors import SojournError, quoted
 from sojourn.results.duration import duration
 from sojourn.study import Point, Study, axes_of, listed
-from sojourn.study.links import links
+from sojourn.study.links import SIMULATED_HOSTS, links
 from sojourn.study.units import bits_per_second
 
 _HOURS = "24h"
@@ -133,8 +133,9 @@ def point_of(
             f"{found.file} has {len(points)} points, and one path is emulated; "
             f"choose with --only AXIS=VALUE, the axes being {listed(axes)}"
         )
-    if "jitter" in points[0].document["path"]:
-        raise SojournError("path.jitter is how simulated hosts answer: real ones need none, leave it out")
+    for key, does in SIMULATED_HOSTS.items():
+        if key in points[0].document["path"]:
+            raise SojournError(f"path.{key} is how simulated hosts {does}: real ones need none, leave it out")
     for link, spec in links(points[0].document):
         _check_rate(link, spec["rate"])
     return points[0]

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sojourn.study import Point, listed
+from sojourn.study.links import SIMULATED_HOSTS
 from sojourn.sweep.testbed import tcp
 from sojourn.sweep.testbed.kind import Kind, Place
 from sojourn.sweep.testbed.kinds import SOURCES, USERS
@@ -64,8 +65,9 @@ def _refusals(point: Point) -> Iterator[str]:
     document = point.document
     hops = document["path"].get("hop") or ()
     asked: dict[str, tuple[str, str]] = {}
-    if "jitter" in document["path"]:
-        yield "path.jitter: how simulated hosts answer; real ones have their own"
+    for key, does in SIMULATED_HOSTS.items():
+        if key in document["path"]:
+            yield f"path.{key}: how simulated hosts {does}; real ones have their own"
     for place, kind in _entries(point):
         entry, key = place.entry, place.key
         if kind is None:
