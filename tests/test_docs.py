@@ -54,6 +54,13 @@ def test_links_of_pages_lead_somewhere():
     assert followed > 100
 
 
+def test_runs_that_the_validation_page_names_are_where_its_command_puts_them():
+    text = "\n".join(prose(ROOT / "docs" / "validation.md"))
+    named = re.findall(r"--only ([\w-]+)`; every run is in `([^`]+)`", text)
+    assert named
+    assert [(part, place) for part, place in named if place != f"results/validation/{part}/"] == []
+
+
 def alternatives(name: str) -> list[str]:
     """`a/{b,c}.rs` as its two files."""
     if not (choice := re.fullmatch(r"(.*?)\{([^}]*)\}(.*)", name)):

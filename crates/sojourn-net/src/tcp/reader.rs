@@ -6,7 +6,7 @@
 //! Exponential times have it. A fixed time would not do: acknowledgements that follow each other by more than it never
 //! overtake one that waits, so that a little slower line would have quite other queues.
 //!
-//! Differences: real times are longer where little arrives, and a processor sleeps meanwhile; here the mean is said once
+//! Differences: real times are longer where little arrives, and a processor sleeps meanwhile; here one mean is said
 //! (`path.reading`).
 
 use crate::{Span, Time};
