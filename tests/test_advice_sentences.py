@@ -232,6 +232,37 @@ def sized(down: str, up: str) -> dict[str, Any]:
             ["kept"],
         ),
         (
+            {
+                "scores": advice()["scores"]
+                | {"without_score": [{"load": "both", "user": "web", "runs": 4, "of": 4}]}
+            },
+            [
+                "There is no score in all 4 runs under the load “both” for the reader of web pages, as when "
+                "nothing is finished in time: each of these counts as the worst, 1."
+            ],
+            ["with CoDel", "Runs without"],
+        ),
+        (
+            {
+                "tried": [
+                    one | {"without_score": [{"load": "both", "user": "web", "runs": 1, "of": 4}]}
+                    for one in advice()["tried"]
+                ]
+            },
+            ["Runs without a score count as the worst, 1, with FIFO of 8 packets."],
+            ["There is no score", "and CoDel"],
+        ),
+        (
+            {
+                "goals": [
+                    {"goal": "g", "by_load": {"both": {"verdict": "not certain", "without_number": 1}}},
+                    {"goal": "h", "by_load": {"idle": {"verdict": "not certain", "at_least": True}}},
+                ]
+            },
+            ["Some runs under both have no number for it: they", "Its numbers under idle are lower bounds:"],
+            ["under every load"],
+        ),
+        (
             {"unscored": ["voice", "page"]},
             ["Nothing here says how the caller and the reader of pages of today would fare: no run has"],
             [],

@@ -94,7 +94,7 @@ def test_what_disturbed_an_emulation_is_said_and_no_more() -> None:
     }  # fmt: skip
     assert said(came) == [
         "down: 50.0 % of 8 Mbit/s used, waited 1.2 ms on average, 3.5 at p95, 1 of 10 packets dropped "
-        "(1 full), 2 marked",
+        "(1 queue full), 2 marked",
         "up: no packet",
         "late: down p50 5, p99 20, p99.9 30.5, most 100 µs; up no packet left",
         "held: all that was measured is within its limit, and the simulator decides alike about all 9 "

@@ -130,8 +130,8 @@ def logged(rows: list) -> pl.DataFrame:
 def told(monkeypatch: pytest.MonkeyPatch, rows: list, **document: object) -> dict:
     path = {"client-delay": "3ms", "server-delay": "7ms"}
     point = SimpleNamespace(
-        document={"duration": "500ms", "path": path, **document}, text="a point", study="lab", hash="h4sh",
-        labels={"rate": "1Mbit", "queue": "fifo"}, replication=2,
+        document={"duration": "500ms", "warmup": "0s", "path": path, **document},
+        text="a point", study="lab", hash="h4sh", labels={"rate": "1Mbit", "queue": "fifo"}, replication=2,
     )  # fmt: skip
     monkeypatch.setattr(_core, "run", lambda text, log: {"packets": (text, log)})
     monkeypatch.setattr(flent, "table", lambda of, _: {("a point", True): logged(rows)}[of])
@@ -183,6 +183,9 @@ def test_series_are_what_left_in_each_step_and_pings_the_waits_of_what_came_in_i
         "LENGTH": 0.5, "TOTAL_LENGTH": 0.5, "STEP_SIZE": 0.2, "DELAY": 0, "DATA_FILENAME": "lab.flent.gz",
         "TEST_PARAMETERS": {"download_streams": 2, "upload_streams": 1},
     }  # fmt: skip
+    # Flent shows and sums up all of a run: where it says which run it is, it says what results leave out.
+    title = told(monkeypatch, LOG, warmup="250ms")["metadata"]["TITLE"]
+    assert title == "lab, rate=1Mbit, queue=fifo, replication 2, the first 0.25 s are warm-up"
 
 
 def test_many_flows_are_one_series_and_one_way_has_no_totals(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -435,6 +435,6 @@ def test_captures_have_to_be_files(sojourn: Command, tmp_path: Path) -> None:
     os.mkfifo(pipe)
     for words in ((pipe, behind), (front, pipe)):
         done = sojourn("losses", *words, code=2)
-        assert "is no regular file: both captures are read three times" in done.stderr
+        assert f"{pipe} is no regular file: both captures are read three times" in done.stderr
     done = sojourn("losses", front, behind, "--out", os.fsdecode(b"\xff"), code=2)
     assert "expected a name that is text" in done.stderr

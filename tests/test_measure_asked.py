@@ -172,7 +172,5 @@ def test_a_capture_that_is_named_twice_is_refused_and_nothing_written(
     for again in ("1.pcap", f"../{tmp_path.name}/1.pcap", "link.pcap"):
         for verb, *words in (("workload", "-o", "w.parquet"), ("measure", "--samples", "s.csv")):
             done = sojourn(verb, "1.pcap", again, *words, code=2)
-            assert done.stderr.startswith(
-                f"sojourn: {again}: is named twice; captures are read as one stream"
-            )
+            assert done.stderr.startswith(f"sojourn: {again} is named twice; captures are read as one stream")
     assert {file.name for file in tmp_path.iterdir()} == {"1.pcap", "link.pcap"}

@@ -56,6 +56,20 @@ def test_a_lower_bound_is_one_here_too_and_has_no_interval() -> None:
     assert "≥" not in second.text and "±" in second.text
 
 
+def test_where_nothing_was_sent_stands_a_dash_and_no_zero() -> None:
+    """Of a cell without connections beside one with some, and of a link that nothing came to."""
+    results = sweep(AXES, 1)
+    for place, one in enumerate(results):
+        one["flows"] = {"goodput_bps": 0.0 if place == 0 else 1e6, "timeouts": 0}
+        one["groups"] = {} if place == 0 else {"a": {"transport": "cubic"}}
+        one["links"]["up"] |= {"arrived_pkts": 0 if place < 2 else 9, "loss": 0.0}
+    columns = {column.title: place for place, column in enumerate(table(results).columns)}
+    rows = table(results).rows
+    goodput = [row[columns["Background connections: goodput (Mb/s)"]].text for row in rows]
+    assert goodput[:2] == ["–", "1.0"]
+    assert [row[columns["Uplink: loss (%)"]].text for row in rows][:3] == ["–", "–", "0.0"]
+
+
 @pytest.mark.parametrize(
     ("transports", "goodput", "shown"),
     [(("udp",), 0.0, False), (("udp", "cubic"), 0.0, True), ((), 0.0, False), ((), 1.0, True)],

@@ -149,10 +149,15 @@ def test_without_replications_chance_is_not_told_from_effect() -> None:
     assert "The one cell was run once, so that chance" in limits(result("a"))[2]
     assert "Every cell was run once, so that chance" in limits(result("a"), result("b"))[2]
     some = limits(result("a"), result("b"), result("b", 1), result("b", 2))
-    assert some[2] == "1 of 2 cells were run once and have no intervals."
-    assert some[3].startswith("Other cells have 3 replications or more.")
+    assert some[2] == "1 of 2 cells was run once and has no intervals."
+    assert some[3].startswith("The other has 3 replications. ")
     every = limits(*(result(name, k) for name, count in (("a", 2), ("b", 3)) for k in range(count)))
-    assert every[2].startswith("Cells have 2 replications or more.") and len(every) == 3
+    assert every[2].startswith("Cells have 2 to 3 replications. ") and len(every) == 3
+    same = [facts._replicated(counts, once) for counts, once in (([4], 0), ([2, 2], 0), ([2, 5], 3))]
+    assert same == [
+        "The one cell has 4 replications.", "Each cell has 2 replications.",
+        "The others have 2 to 5 replications.",
+    ]  # fmt: skip
     assert every[0].startswith("These are simulations of one bottleneck in each direction. ")
     hops = result("a", links={"home.up": {}, "home.down": {}, "core.down": {}, "core.up": {}, "access": {}})
     assert limits(hops)[0].startswith("These are simulations of a path with ")

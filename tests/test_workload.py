@@ -423,7 +423,7 @@ def test_captures_come_from_a_pipe_but_not_for_a_study(sojourn, tmp_path):
                 command, stdin=pipe, cwd=tmp_path, capture_output=True, text=True, check=False
             )
         assert done.returncode == code, done.stderr
-    assert "/dev/stdin: is no regular file; with --study captures are read twice" in done.stderr
+    assert "/dev/stdin is no regular file; with --study captures are read twice" in done.stderr
     assert not list(tmp_path.glob("y*"))
     sojourn("workload", "all.pcap", "-o", "all.parquet")
     assert pl.read_parquet(tmp_path / "x.parquet").equals(pl.read_parquet(tmp_path / "all.parquet"))

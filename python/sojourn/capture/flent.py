@@ -185,13 +185,16 @@ def _metadata(
     labels = ", ".join(f"{axis}={label}" for axis, label in point.labels.items())
     # Flent's legends show titles alone, which would be the same for all replications.
     which = f"replication {point.replication}" if point.replication else ""
+    # Flent's plots and summaries are of all of a run; results here leave the warm-up out.
+    warmup_s = nanoseconds(point.document["warmup"]) / 1e9
+    warmup = f"the first {warmup_s:g} s are warm-up" if warmup_s else ""
     # A run has no date: the same file each time.
     time = datetime.datetime.fromtimestamp(0, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S.000000Z")
     mbit = {series: "Mbits/s" for series in results if series.startswith("TCP") and "fairness" not in series}
     ping = {series: "ms" for series in results if series.startswith("Ping")}
     return {
         "NAME": name,
-        "TITLE": ", ".join(filter(None, (point.study, labels, which))),
+        "TITLE": ", ".join(filter(None, (point.study, labels, which, warmup))),
         "NOTE": f"sojourn {_core.version()}, point {point.hash}, replication {point.replication}",
         "TIME": time,
         "T0": time,

@@ -49,7 +49,8 @@ def export(
         Study file (TOML).
     capture
         The pcapng file to write; one that ends in .flent.gz or .flent is a data file of Flent, with
-        throughput by flow and the round trip over time. Other endings than those, .pcap and .cap are refused.
+        throughput by flow and the round trip over time, the warm-up too. Other endings than those, .pcap and
+        .cap are refused.
     at
         The side whose hosts are watched, clients or servers; or the name of a hop, to watch the router at its
         end towards the clients.

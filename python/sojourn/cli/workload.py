@@ -59,7 +59,7 @@ def workload(
         raise SojournError(f"--study is {str(study)!r}; expected a file that ends in .toml")
     if study is not None and (streams := [one for one in captures if _is_stream(one)]):
         raise SojournError(
-            f"{printable(streams[0])}: is no regular file; with --study captures are read twice"
+            f"{printable(streams[0])} is no regular file; with --study captures are read twice"
         )
     found = read(captures, clients or ())
     written = None

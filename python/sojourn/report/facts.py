@@ -141,14 +141,26 @@ def _of_simulations(results: Sequence[Mapping[str, Any]]) -> list[str]:
             'or to "auto", for intervals.',
         ]
     if once:
-        said.append(f"{once} of {len(counts)} cells were run once and have no intervals.")
+        were, have = ("was", "has") if once == 1 else ("were", "have")
+        said.append(f"{once} of {len(counts)} cells {were} run once and {have} no intervals.")
     return [
         *said,
-        f"{'Other cells' if once else 'Cells'} have {min(count for count in counts if count > 1)} "
-        "replications or more. Intervals in figures are 95 % of Student's t for the mean; those of verdicts "
-        "are cut to what the quantity can be, and for shares of users and counts of events no narrower than "
-        "Wilson's and Garwood's. None of them knows of errors that all replications share.",
+        f"{_replicated([count for count in counts if count > 1], once)} Intervals in figures are 95 % of "
+        "Student's t for the mean; those of verdicts are cut to what the quantity can be, and for shares of "
+        "users and counts of events no narrower than Wilson's and Garwood's. None of them knows of errors "
+        "that all replications share.",
     ]
+
+
+def _replicated(counts: Sequence[int], once: int) -> str:
+    """Say how many replications the cells have that were not run once."""
+    few, many = min(counts), max(counts)
+    number = f"{few} to {many}" if few < many else f"{few}"
+    if once:
+        return f"The other{'s have' if len(counts) > 1 else ' has'} {number} replications."
+    if len(counts) == 1:
+        return f"The one cell has {number} replications."
+    return f"{'Each cell has' if few == many else 'Cells have'} {number} replications."
 
 
 def _what_was_simulated(results: Sequence[Mapping[str, Any]]) -> str:

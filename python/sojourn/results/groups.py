@@ -81,21 +81,6 @@ def group_rows(results: Iterable[Mapping[str, Any]]) -> Iterator[GroupRow]:
             )
 
 
-def has_connections(results: Iterable[Mapping[str, Any]]) -> bool:
-    """Say whether a result has background connections, which its numbers `flows` are of.
-
-    Without any they are 0, which beside datagrams that arrived would be taken for theirs.
-
-    >>> has_connections([{"groups": {"calls": {"transport": "udp"}}, "flows": {"goodput_bps": 0.0}}])
-    False
-    """
-    return any(
-        any((result.get("flows") or {}).values())
-        or any(group["transport"] != "udp" for group in (result.get("groups") or {}).values())
-        for result in results
-    )
-
-
 def plain(number: float) -> str:
     """Write a number with three digits that count; whole ones from 100 on."""
     return f"{number:.0f}" if abs(number) >= 100 else f"{number:.3g}"

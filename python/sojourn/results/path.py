@@ -1,6 +1,6 @@
 """Numbers of a result by their dotted path, as ``links.down.queue_delay_ms.mean``."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 
@@ -8,11 +8,14 @@ def look_up(result: Mapping[str, Any], path: str) -> Any:
     """Return what a result holds at a dotted path, None where there is nothing.
 
     Names may have dots themselves, as the link in ``links.home.up.loss``. A number that nothing stands behind
-    is none: a queue that nothing left is not short, and who never saw a picture is none without stalls.
+    is none: a queue that nothing left is not short, one that nothing came to does not lose none, who never
+    saw a picture is none without stalls, and where there are no connections, none has a goodput of 0.
     """
     return None if _unseen(result, path) else _found(result, path.split("."))
 
 
+_COUNTED = ("arrived_pkts", "departed_pkts")
+"""The packets that a loss, and a wait, is of."""
 _STALLS = ("adaptive.clients_stalled_pct", "adaptive.stalls", "adaptive.stall_s")
 
 
@@ -20,8 +23,26 @@ def _unseen(result: Mapping[str, Any], path: str) -> bool:
     if path in _STALLS:
         viewers = _found(result, ["adaptive", "clients"]) or ()
         return bool(viewers) and all(viewer.get("play_s") is None for viewer in viewers)
-    link = link_of(path) if ".queue_delay_ms." in path else None
-    return link is not None and _found(result, ["links", link, "departed_pkts"]) == 0
+    if path == "flows.goodput_bps":
+        return not has_connections([result])
+    waits = ".queue_delay_ms." in path
+    link = link_of(path) if waits or (path.startswith("links.") and path.endswith(".loss")) else None
+    return link is not None and _found(result, ["links", link, _COUNTED[waits]]) == 0
+
+
+def has_connections(results: Iterable[Mapping[str, Any]]) -> bool:
+    """Say whether a result has background connections, which its numbers `flows` are of.
+
+    Without any they are 0, which beside datagrams that arrived would be taken for theirs.
+
+    >>> has_connections([{"groups": {"calls": {"transport": "udp"}}, "flows": {"goodput_bps": 0.0}}])
+    False
+    """
+    return any(
+        any((result.get("flows") or {}).values())
+        or any(group["transport"] != "udp" for group in (result.get("groups") or {}).values())
+        for result in results
+    )
 
 
 def _found(value: Any, parts: list[str]) -> Any:

@@ -322,7 +322,7 @@ impl Ledger {
         let head = if ends { self.heads.remove(&packet.journey) } else { self.heads.get(&packet.journey).copied() };
         let (Some(head), Some((out, wall))) = (head, &mut self.capture) else { return Ok(()) };
         let comment = match (cause, packet.marked) {
-            (Some(cause), _) => format!("dropped: {}", cause.name()),
+            (Some(cause), _) => format!("dropped: {}", told(cause)),
             (None, true) => "marked: congestion experienced".to_owned(),
             _ => String::new(),
         };
@@ -393,6 +393,18 @@ impl Ledger {
         }
         Ok(Recorded { links, paced, pair_of_flow: self.pair_of_flow, pairs: self.pairs })
     }
+}
+
+/// The name of a cause, as packet logs have it, with words where only who knows the queues would understand it.
+fn told(cause: DropCause) -> String {
+    let words = match cause {
+        DropCause::Early => " (before the queue was full)",
+        DropCause::Sojourn => " (waited too long)",
+        DropCause::Forced => " (average queue too long)",
+        DropCause::Blue => " (at random after overflows)",
+        _ => "",
+    };
+    cause.name().to_owned() + words
 }
 
 /// Drops by the names of their causes, without those that there were none of.

@@ -246,7 +246,10 @@ fn a_frame_of_the_capture_has_a_link_layer_of_its_version_its_mark_and_why_it_wa
     ledger.finish(Time(9000 * MS)).unwrap();
     let bytes = file.0.lock().unwrap().clone();
     let has = |text: &str| bytes.windows(text.len()).filter(|window| *window == text.as_bytes()).count();
-    assert_eq!((has("dropped: early"), has("dropped: "), has("marked: congestion experienced")), (1, 1, 2));
+    assert_eq!(
+        (has("dropped: early (before the queue was full)"), has("dropped: "), has("marked: congestion experienced")),
+        (1, 1, 2)
+    );
     let mut capture = Capture::from_stream(io::Cursor::new(bytes.clone()), "memory").unwrap();
     for (row, (version, size, fate)) in (0u64..).zip(fates) {
         let frame = capture.next_frame().unwrap().unwrap();

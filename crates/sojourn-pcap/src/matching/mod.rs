@@ -14,7 +14,7 @@ mod flow;
 mod matcher;
 mod parse_frame;
 
-use crate::read::{Capture, Copies, ReadError, copies_left_out, file_size, io_error, name_of};
+use crate::read::{Capture, Copies, ReadError, copies_left_out, file_size, name_of};
 use clock_offset::{Survey, survey};
 use clock_step::{Clock, Step};
 use evidence::{Misfit, misfit};
@@ -168,7 +168,7 @@ pub fn match_captures(
     for path in [ingress, egress] {
         if file_size(path)?.is_none() {
             let why = "is no regular file: both captures are read three times, so none of them can be a pipe";
-            return Err(io_error(path, std::io::Error::other(why)).into());
+            return Err(ReadError::Refused(name_of(path), why).into());
         }
     }
     let found = survey(ingress, egress, misfit, Misfit::NothingShared)?

@@ -6,6 +6,7 @@
 
 mod buffer;
 mod copies;
+mod error;
 pub mod filter;
 mod order;
 mod pcap;
@@ -16,6 +17,8 @@ mod waiting;
 use buffer::Window;
 pub(crate) use copies::Copies;
 pub use copies::copies_left_out;
+pub use error::ReadError;
+pub(crate) use error::{io_error, name_of};
 use order::{Order, named_before};
 use std::fs::File;
 use std::io::Read;
@@ -42,19 +45,6 @@ pub struct Frame<'a> {
     pub dropped: bool,
     /// Of a file of several interfaces: the number of that on which it was captured.
     pub interface: Option<u32>,
-}
-
-/// What could not be read.
-#[derive(Debug, thiserror::Error)]
-pub enum ReadError {
-    /// The file could not be opened or read.
-    #[error("{}: {}", .0, without_number(.1))]
-    Io(String, std::io::Error),
-    /// It is no capture.
-    #[error(
-        "{0} is no capture: it begins with {1}; expected a pcap or pcapng file (µs or ns, either byte order), plain, gzip or zstd"
-    )]
-    Unknown(String, String),
 }
 
 /// Damage that ended the reading of a file: what came before it was read.
@@ -112,7 +102,7 @@ impl Capture {
     pub fn open_while(paths: &[PathBuf], go_on: GoOn) -> Result<Self, ReadError> {
         if let Some(place) = named_before(paths.iter().map(|path| if is_stdin(path) { Path::new("-") } else { path })) {
             let why = "is named twice; captures are read as one stream: expected each once, in order of time";
-            return Err(io_error(&paths[place], std::io::Error::other(why)));
+            return Err(ReadError::Refused(name_of(&paths[place]), why));
         }
         let sizes: Vec<_> = paths.iter().map(|path| file_size(path)).collect::<Result<_, _>>()?;
         let total_bytes = sizes.into_iter().sum();
@@ -262,22 +252,6 @@ fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-" || path.as_os_str() == "/dev/stdin"
 }
 
-pub(crate) fn io_error(path: &Path, error: std::io::Error) -> ReadError {
-    ReadError::Io(name_of(path), error)
-}
-
-/// The system's words, without the number of its error that Rust adds to them.
-fn without_number(error: &std::io::Error) -> String {
-    let words = error.to_string();
-    words.split_once(" (os error ").map_or(words.clone(), |(words, _)| words.to_owned())
-}
-
-/// A path on one line.
-pub(crate) fn name_of(path: &Path) -> String {
-    let plain = |c: char| if c.is_control() { c.escape_default().collect() } else { c.to_string() };
-    path.to_string_lossy().chars().map(plain).collect()
-}
-
 /// Bytes of a regular file; `None` of a pipe or a device, whose end is not known.
 pub(crate) fn file_size(path: &Path) -> Result<Option<u64>, ReadError> {
     if is_stdin(path) {
@@ -285,7 +259,7 @@ pub(crate) fn file_size(path: &Path) -> Result<Option<u64>, ReadError> {
     }
     let about = std::fs::metadata(path).map_err(|error| io_error(path, error))?;
     if about.is_dir() {
-        return Err(io_error(path, std::io::Error::other("is a directory, not a capture")));
+        return Err(ReadError::Refused(name_of(path), "is a directory, not a capture"));
     }
     Ok(about.is_file().then_some(about.len()))
 }

@@ -35,6 +35,8 @@ _SCALE = ((4.5, "excellent"), (3.5, "good"), (2.5, "fair"), (1.5, "poor"), (0.0,
 """What scores are called (ITU-T P.800), the nearest word."""
 _POOR = 2.5
 _SIZES = 6
+_NAMED = 3
+"""Loads and users that one sentence names."""
 
 
 def who(user: str) -> str:
@@ -90,6 +92,7 @@ def answer(about: About) -> list[str]:
         fifo_only(about),
         *by_load(about),
         *goals(about),
+        *without_score(about),
         *first_picture(about),
         *unscored(about),
     ]
@@ -269,6 +272,13 @@ def goals(about: About) -> list[str]:
             )
             parts = [f"{how} under {listed(loads)}" for how, loads in ways if loads]
             said.append(f"The goal “{goal['goal']}” is {listed(parts)}{_instead(goal) if missed else ''}.")
+        if lacking := [load for load, found in goal["by_load"].items() if found.get("without_number")]:
+            said.append(
+                f"Some runs under {listed(lacking)} have no number for it: they count as furthest from the "
+                "goal, and means are of the others alone."
+            )
+        if bounds := [load for load, found in goal["by_load"].items() if found.get("at_least")]:
+            said.append(f"Its numbers under {listed(bounds)} are lower bounds: a longer run would tell.")
     return said
 
 
@@ -308,6 +318,40 @@ def first_picture(about: About) -> list[str]:
         f"The first picture of {who('adaptive')} comes after {least}{longest['median'] / 1e3:.1f} s (median)"
         f"{_under(load)}, which no score counts."
     ]
+
+
+def without_score(about: About) -> list[str]:
+    """Say in how many runs which user has no score: none is held for the worst, not left out."""
+    found = about["scores"].get("without_score", ())
+    runs = [
+        f"in {_of_runs(one['runs'], one['of'])}{_under(one['load'])} for {who(one['user'])}"
+        for one in found[:_NAMED]
+    ]
+    if more := len(found) - _NAMED:
+        runs += [f"in runs of {more} more loads and users"] if more > 0 else []
+    said = []
+    if runs:
+        said = [
+            f"There is no score {listed(runs)}, as when nothing is finished in time: each of these counts as "
+            "the worst, 1."
+        ]
+    others = [one for one in about["tried"] if one.get("without_score") and not _is_advised(about, one)]
+    if others:
+        names = list(dict.fromkeys(named(one) for one in others))
+        many = listed(names[:_SIZES]) + (f" and {len(names) - _SIZES} more" if len(names) > _SIZES else "")
+        also = "also " if said else ""
+        said.append(f"Runs without a score {also}count as the worst, 1, with {many}.")
+    return said
+
+
+def _of_runs(runs: int, of: int) -> str:
+    if runs == of:
+        return "the one run" if of == 1 else f"all {of} runs"
+    return f"{runs} of {of} runs"
+
+
+def _is_advised(about: About, one: About) -> bool:
+    return {way: one[way] for way in ("down", "up")} == about["recommended"]
 
 
 def unscored(about: About) -> list[str]:

@@ -13,8 +13,7 @@ from sojourn.report.figures.default import SCORES as DRAWN
 from sojourn.report.figures.values import Value, lower, value
 from sojourn.results import Results, beds, bounded, engines, excess
 from sojourn.results.bounded import lower_bounds
-from sojourn.results.groups import has_connections
-from sojourn.results.path import link_of, look_up, paths
+from sojourn.results.path import has_connections, link_of, look_up, paths
 from sojourn.study import counted, label_text
 from sojourn.study.grouped import grouped
 

@@ -26,7 +26,7 @@ def _answer(found: Comparison) -> list[str]:
     doubtful = [one for one in found.differences if one.larger is None]
     said = []
     if not judged:
-        needed = "Two replications or more of each are needed, with `repeat` in the study."
+        needed = "It takes at least two replications of each: set `repeat` in the study."
         if all(one.at_least for one in doubtful):
             needed = "All that was looked at is lower bounds."
         said.append(f"Whether {first} and {second} differ cannot be said: no value has an interval. {needed}")

@@ -23,10 +23,9 @@ from sojourn.report.listening import listen
 from sojourn.results import Results, engines, excess
 from sojourn.results.bounded import awaited, lower_bounds
 from sojourn.results.bounds import bounds
-from sojourn.results.groups import has_connections
 from sojourn.results.interval import Sample
 from sojourn.results.limits import Cell, by_cell
-from sojourn.results.path import flatten, look_up
+from sojourn.results.path import flatten, has_connections, look_up
 from sojourn.study.links import called
 
 MOST_BINS = 120

@@ -17,6 +17,7 @@ from typing import Any
 from sojourn import _core
 from sojourn.report.explore.scale import described
 from sojourn.report.figures.values import value
+from sojourn.results.causes import CAUSES
 from sojourn.study.identity import RESULT_FORMAT, engine
 
 MODULE = "engine.wasm"
@@ -35,8 +36,9 @@ class Live:
     without : str
         One sentence: why there is none.
     offers : dict
-        What the page's scripts read: ``build`` and ``format`` of its results, ``queues`` with their
-        parameters, ``transports``, ``codecs``, ``playouts``, and the scale of opinion scores.
+        What the page's scripts read: ``build`` and ``format`` of its results, ``causes`` of drops in words,
+        ``queues`` with their parameters, ``transports``, ``codecs``, ``playouts``, and the scale of opinion
+        scores.
     """
 
     module: str = ""
@@ -68,6 +70,7 @@ def offers(schema: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "build": engine(),
         "format": RESULT_FORMAT,
+        "causes": CAUSES,
         "mos": described(value("voice.talks.mos.median")),
         "transports": [one for one in _constants(kinds["Transport"]) if one != "udp"],
         "codecs": _constants(kinds["Codec"]),

@@ -3,7 +3,8 @@
 =============  ==========================================================================================
 ``voice``      mean MOS over calls, of talking and of listening
 ``web``, …     mean MOS over what they did, wherever results have a `mos`
-``browser``    G.1030's score of the median page load time, whose 5 is 0.56 s and whose 1 is 10 s
+``browser``    G.1030's score of the median page load time, whose 5 is 0.56 s and whose 1 is 10 s; loads
+               that were given up count as 1 each
 ``adaptive``   1 + 4 u (1 - s): u is where the mean bit rate lies between the lowest and the highest of the
                ladder, on a logarithmic scale; s is the share of viewers who stall
 ``call``,      1 + 2 g: g is the least place of their numbers on the scales of the usual limits
@@ -50,7 +51,9 @@ def opinions(result: Mapping[str, Any], users: Sequence[Mapping[str, Any]]) -> d
             if (score := number_at(result, f"{path}.mos.mean")) is not None:
                 found[path] = score
         if kind == "browser" and (seconds := number_at(result, "browser.plt_s.median")) is not None:
-            found[kind] = float(mos_of_plt(seconds, *_PAGE_S))
+            # Loads that were given up leave no time: those that came alone would make a bad queue a good one.
+            came = 1 - (number_at(result, "browser.abandoned") or 0.0)
+            found[kind] = 1 + (float(mos_of_plt(seconds, *_PAGE_S)) - 1) * came
         rate = number_at(result, "adaptive.average_rate_kbps")
         if kind == "adaptive" and kind not in found and rate is not None:
             found[kind] = _viewing(rate, number_at(result, "adaptive.clients_stalled_pct") or 0.0, user)

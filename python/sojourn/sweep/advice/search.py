@@ -5,6 +5,7 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from sojourn.errors import SojournError
+from sojourn.report.answer.goals import Goal
 from sojourn.study import Point, Study
 from sojourn.study.grouped import grouped
 from sojourn.sweep.advice import elimination, scores
@@ -59,6 +60,30 @@ class Findings:
             for load, found in grouped(waits).items()
         }
 
+    def _read(self, goals: Sequence[Goal]) -> dict[str, list[tuple[Run, dict[str, float]]]]:
+        """Return every run with its places on the scales of these goals, or its opinion scores if none."""
+        return {
+            name: [
+                (run, scores.on_scale(run.result, goals) if goals else scores.opinions(run.result, run.users))
+                for run in runs
+            ]
+            for name, runs in self.runs.items()
+        }
+
+    def without_score(self, name: str) -> list[dict[str, Any]]:
+        """Return which users have no score in how many runs of a candidate, load by load.
+
+        Users without a score in any run of any candidate are left out; see :meth:`unscored`.
+        """
+        read = self._read([])
+        everyone = dict.fromkeys(who for rows in read.values() for _, found in rows for who in found)
+        said = []
+        for load, rows in grouped((run.load, found) for run, found in read[name]).items():
+            for who in everyone:
+                if count := sum(who not in found for found in rows):
+                    said.append({"load": load, "user": who, "runs": count, "of": len(rows)})
+        return said
+
     def scores(self, *, opinions: bool = False) -> dict[str, dict[Cell, dict[int, float]]]:
         """Return the numbers that decide: opinion scores, or places on the scales of the user's own goals.
 
@@ -67,13 +92,7 @@ class Findings:
         """
         goals = [] if opinions else self.asked.goals
         least = 0.0 if goals else 1.0
-        read = {
-            name: [
-                (run, scores.on_scale(run.result, goals) if goals else scores.opinions(run.result, run.users))
-                for run in runs
-            ]
-            for name, runs in self.runs.items()
-        }
+        read = self._read(goals)
         everyone = list(dict.fromkeys(who for rows in read.values() for _, found in rows for who in found))
         if read and not everyone:
             what = "a value for any of the goals" if goals else "a score of any of the users"

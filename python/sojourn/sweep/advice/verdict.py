@@ -9,6 +9,7 @@ from sojourn.report.answer.goals import Goal
 from sojourn.report.answer.verdicts import CLOSE, find
 from sojourn.report.configure import links_of, routers
 from sojourn.report.configure.tc import Link
+from sojourn.results.bounded import lower_bounds
 from sojourn.study.links import WAYS
 from sojourn.sweep.advice import Found, elimination
 from sojourn.sweep.advice.candidates import Candidate
@@ -91,6 +92,7 @@ class Verdict:
             },
             "utilisation": round(self.found.findings.utilisation(name), _DIGITS),
             **({"first_picture_ms": waits} if (waits := self.found.findings.first_picture(name)) else {}),
+            "without_score": self.found.findings.without_score(name),
         }
 
     def _of_user(self, numbers: Numbers, kind: str) -> dict[str, Any]:
@@ -139,6 +141,7 @@ class Verdict:
             "loss_within": None if lost.half is None else round(lost.half, _DIGITS),
             "utilisation": round(self.found.findings.utilisation(name), _DIGITS),
             "replications": len(other[its]),
+            "without_score": self.found.findings.without_score(name),
         }
 
     def _goals(self) -> list[dict[str, Any]]:
@@ -158,13 +161,16 @@ class Verdict:
         by_load: dict[str, Any] = {}
         for load, cell in self.found.findings.cells(name).items():
             if (sample := goal.sample(cell, None)) is not None:
-                kept = find(goal, sample, confidence(), lacking=goal.lacking(cell))
+                bounded = any(goal.path in lower_bounds(result) for result in cell)
+                kept = find(goal, sample, confidence(), bounded, goal.lacking(cell))
                 by_load[load] = {
                     "mean": round(kept.mean, _DIGITS),
                     "interval": None
                     if kept.interval is None
                     else [round(end, _DIGITS) for end in kept.interval],
                     "verdict": "not certain" if kept.word == CLOSE else kept.word,
+                    "without_number": kept.lacking,
+                    "at_least": kept.at_least,
                 }
         return by_load
 

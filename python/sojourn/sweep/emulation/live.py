@@ -16,6 +16,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from sojourn.results import causes
+
 _BARS = "▁▂▃▄▅▆▇█"
 _LOOKS = 32
 _FEWEST = 4
@@ -83,7 +85,7 @@ class View:
             past = self._past.setdefault(name, (deque(maxlen=_LOOKS), deque(maxlen=_LOOKS)))
             past[0].append(link["rate_bps"])
             past[1].append(link["backlog_pkts"])
-            drops = ", ".join(f"{count} {cause}" for cause, count in link["drops"].items())
+            drops = causes.told(link["drops"])
             mean = link["sojourn_ms"]
             waits = ["–"] * 2 if mean is None else [f"{mean:.1f}", f"{link['longest_ms']:.1f}"]
             numbers = [f"{link['rate_bps'] / 1e6:.2f}", str(link["backlog_pkts"])]

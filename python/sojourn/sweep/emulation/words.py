@@ -3,6 +3,8 @@
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
+from sojourn.results import causes
+
 _BUSY_PCT = 90.0
 """Processors that are busier than this may be why something was not held."""
 
@@ -64,7 +66,7 @@ def _link(name: str, link: Mapping[str, Any], changes: bool = False) -> str:
     used = "no limit of rate"
     if rate:
         used = f"{100 * link['utilisation']:.1f} % of {of_rate(link, changes)} used"
-    drops = ", ".join(f"{count} {cause}" for cause, count in link["drops_by_cause"].items() if count)
+    drops = causes.told(link["drops_by_cause"])
     lost = f"{link['dropped_pkts']} of {link['arrived_pkts']} packets dropped"
     waited = (
         f"waited {delay['mean']:.1f} ms on average, {delay['p95']:.1f} at p95"

@@ -170,7 +170,7 @@
       series: curves.map(({ name, at }, i) => ({ name, values: across.map((ms) => at.get(ms) ?? null), colour: i })),
       says: `Distribution of the wait: ${links.map(([name, one]) => `${NAMES[name]} median ${text(one.queue_delay_ms.p50)} ms, 95th percentile ${text(one.queue_delay_ms.p95)} ms`).join("; ")}.`,
     });
-    const causes = (one) => Object.entries(one.drops_by_cause).filter(([, count]) => count).map(([cause, count]) => `${count} ${cause}`).join(", ") || "none";
+    const causes = (one) => Object.entries(one.drops_by_cause).filter(([, count]) => count).map(([cause, count]) => `${count} ${data.live.causes[cause] ?? cause}`).join(", ") || "none";
     find("links").replaceChildren(table("Links, warm-up left out", ["Link", "Utilisation (%)", "Mean wait (ms)", "95 % (ms)", "99 % (ms)", "Loss (%)", "Drops by cause"],
       links.map(([name, one]) => [NAMES[name], text(100 * one.utilisation), text(one.queue_delay_ms.mean), text(one.queue_delay_ms.p95), text(one.queue_delay_ms.p99), text(100 * one.loss), causes(one)])));
     const bar = (share) => { const made = h("span", { class: "share" }); made.style.setProperty("--share", `${100 * (share ?? 0)}%`); return h("span", {}, share === null || share === undefined ? "–" : `${text(100 * share)} `, made); };

@@ -2,7 +2,7 @@
 // flow; what waits stands in the middle, in order of arrival; what is sent crosses the line; what is dropped falls.
 "use strict";
 explorer.watch = (() => {
-  const { h, state, choice, text } = explorer;
+  const { data, h, state, choice, text } = explorer;
   const place = document.getElementById("watch");
   if (!place) return null;
   const find = (name) => place.querySelector(`[data-part="${name}"]`);
@@ -101,7 +101,7 @@ explorer.watch = (() => {
     ctx.lineTo(wide, (top + bottom) / 2 + side / 2 + 3);
     ctx.stroke();
     ctx.fillStyle = ink;
-    const dropped = [...drops].map(([cause, count]) => `${count} ${seen.causes[cause]}`).join(", ") || "none";
+    const dropped = [...drops].map(([cause, count]) => `${count} ${data.live.causes[seen.causes[cause]] ?? seen.causes[cause]}`).join(", ") || "none";
     ctx.fillText(`dropped so far: ${dropped}`, 6, high - 10);
     const clock = `${(seen.from_s + at / 1e6).toFixed(4)} s`;
     ctx.font = "600 14px system-ui, sans-serif";
