@@ -244,6 +244,15 @@ def sized(down: str, up: str) -> dict[str, Any]:
         ),
         (
             {
+                "scores": advice()["scores"]
+                | {"worst": 1.2, "without_score": [{"load": "both", "user": "web", "runs": 3, "of": 4}]},
+                "tried": [one | {"worst": 1.2} for one in advice()["tried"]],
+            },
+            ["in 3 of 4 runs under the load “both” for the reader of web pages"],
+            ["makes this line enough"],
+        ),
+        (
+            {
                 "tried": [
                     one | {"without_score": [{"load": "both", "user": "web", "runs": 1, "of": 4}]}
                     for one in advice()["tried"]

@@ -123,13 +123,21 @@ def _word(score: float) -> str:
 
 def _poor(about: About) -> str:
     best = max(one["worst"] for one in (about["scores"], *about["tried"]))
-    if best >= _POOR:
+    if best >= _POOR or _has_gaps(about["scores"]):
         return ""
     idle = about["by_load"].get("idle")
     if idle is not None and idle["worst"] < _POOR:
         limits = "what limits it are its rates or its round trip"
         return f" No queue that was tried makes this line enough, not even without a load: {limits}."
     return " No queue that was tried makes this line enough for that load."
+
+
+def _has_gaps(scores: About) -> bool:
+    """Tell whether the user who decides has no score in a run: then a short run may be why it is low."""
+    return any(
+        (one["load"], one["user"]) == (scores["load"], scores["user"])
+        for one in scores.get("without_score", ())
+    )
 
 
 def _sure(about: About) -> str:
