@@ -5,7 +5,10 @@
 //! covered; in a hole, the one that the first SACK block adds; when the hole is filled, the retransmission whose stamp
 //! is echoed (RFC 7323 §4.3). What stays ambiguous (Karn) gives nothing.
 //!
-//! An acknowledgement of one segment may have been delayed by its receiver: such are marked.
+//! An acknowledgement of one segment may have been delayed by its receiver: such are marked. A receiver acknowledges
+//! every second segment at once (RFC 5681 §4.2), and echoes the stamp of the first that it had not acknowledged (RFC
+//! 7323 §4.3). So where an acknowledgement was lost, what the next one covers beyond an even number came alone, as did
+//! the last if its stamp is echoed; one that echoes a later stamp than all that it covers was held back until then.
 
 use crate::decode::tcp::Segment;
 use crate::delay::estimate::tcp_report::before;
@@ -151,7 +154,7 @@ impl InFlight {
         while let Some(front) = self.fresh.front()
             && !before(ack.ack, front.end)
         {
-            covered += 1;
+            covered += u32::from(!before(front.stamp, echo));
             fresh += u32::from(!front.told);
             let (last, departed) = (found, self.fresh.pop_front());
             last.filter(|last| !last.told).inspect(|last| untold((last.time, last.frame)));
@@ -173,7 +176,7 @@ impl InFlight {
         if filled || self.hole {
             return told;
         }
-        found.map(|departed| Arrival { departed, lone: covered == 1, again: false, covered: fresh })
+        found.map(|departed| Arrival { departed, lone: covered == 0 || covered % 2 == 1, again: false, covered: fresh })
     }
 
     /// Places of what was sent again and begins there.
@@ -239,6 +242,28 @@ mod tests {
             Some((4, true)),
             "it may have been delayed"
         );
+    }
+
+    #[test]
+    fn of_an_odd_number_or_after_a_lost_acknowledgement_the_last_may_have_been_alone() {
+        // Stamps of five segments; what is acknowledged and echoed.
+        for (stamps, ack, echo, lone) in [
+            ([7; 5], 200, 7, false),
+            ([7; 5], 300, 7, true),
+            ([7; 5], 400, 7, false),
+            ([7, 8, 9, 9, 9], 200, 7, false),
+            ([7, 8, 9, 9, 9], 200, 8, true),
+            ([7, 8, 9, 9, 9], 300, 8, false),
+            // A packet without data came after it, and was sent later.
+            ([7, 8, 9, 9, 9], 200, 9, true),
+        ] {
+            let mut flight = InFlight::default();
+            for (n, stamp) in (0..).zip(stamps) {
+                flight.sent(&segment(100 * n, 0, 100), stamp, (u64::from(n), 0), 166, |_| ());
+            }
+            let told = flight.acknowledged(&segment(0, ack, 0), echo, |_| ());
+            assert_eq!(frame(told), Some((u64::from(ack) / 100 - 1, lone)), "{stamps:?} {ack} {echo}");
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::delay::estimate::{Estimator, tcp_observer, utp_observer};
 use crate::delay::host::Hosts;
 use crate::delay::host::statistics::Stats;
 use crate::delay::host::transmission::Transmission;
-use crate::delay::log::entry::{DATA, ECHOED, Entry, LONE, SPOKEN, Sampled, TOWARD};
+use crate::delay::log::entry::{AWAITED, DATA, ECHOED, Entry, LONE, SPOKEN, Sampled, TOWARD, UNPROMPTED};
 use crate::delay::protocol::Protocol;
 use crate::delay::track::clock_model::ClockModel;
 use crate::delay::track::{Before, Track};
@@ -24,6 +24,9 @@ const LONGEST_DELAY: f64 = 300e9;
 /// Places in [`Before::left_out`].
 const UNKNOWN: usize = 0;
 const IMPLAUSIBLE: usize = 1;
+
+/// Why a delay is not told, and the least and the most that the answer leaves, ns.
+type Untold = (Discard, [f64; 2]);
 
 /// Which way a track's packets go, whose delays they are, and all that the delays are worked out by.
 #[derive(Debug, Clone, Copy)]
@@ -114,14 +117,18 @@ impl Sampler {
                     stats.interpolation.told((sent, entry.frame()), estimate.delay, paused);
                     Some(((sent, estimate), true))
                 }
-                Err(why) => {
-                    stats.interpolation.paused((sent, entry.frame()), of_stamp(entry), over.max(0.0));
+                Err((why, answer)) => {
+                    let awaited = entry.is(AWAITED) && why == Discard::Paused;
+                    stats.interpolation.paused((sent, entry.frame()), of_stamp(entry), answer, awaited);
                     stats.to.discarded[why as usize] += 1;
                     None
                 }
             };
         }
         before.sent_at = [entry.stamp, before.sent_at[0]];
+        if entry.is(UNPROMPTED) && self.pause(before) > PAUSE + self.tick {
+            stats.interpolation.unprompted();
+        }
         let observed = PLAIN || (self.estimator == Estimator::Observer && self.protocol == Protocol::Tcp);
         let estimate = if observed {
             let round_trip = entry.extra().map(|micros| i64::from(micros) * 1000);
@@ -167,26 +174,26 @@ impl Sampler {
     /// The delay of a packet to the remote host: the round trip `over` the shortest, less what of it the packet that
     /// came back waited, whose delay is `excess` but for its stamp's tick; and whether that came after a pause.
     #[inline]
-    fn toward(&self, before: &mut Before, entry: &Entry, excess: f64, over: f64) -> Result<(Estimate, bool), Discard> {
+    fn toward(&self, before: &mut Before, entry: &Entry, excess: f64, over: f64) -> Result<(Estimate, bool), Untold> {
         let tick = self.tick;
         let phase = before.phase.filter(|(stamp, _)| *stamp == entry.stamp).map(|(_, phase)| phase);
         let back = tcp_observer::estimate(excess, tick, None, phase);
         let mut delay = (over - self.unassigned - back.delay).max(0.0);
         if delay.is_nan() || delay >= LONGEST_DELAY {
-            return Err(Discard::Implausible);
+            return Err((Discard::Implausible, [0.0, over.max(0.0)]));
         }
         let (last, delayed) = before.toward;
         if entry.is(LONE) && !entry.is(SPOKEN) && delay > last + DELAYED_ACK && delayed < MOST_DELAYED {
             before.toward.1 += 1;
-            return Err(Discard::DelayedAck);
+            return Err((Discard::DelayedAck, [0.0, delay]));
         }
         let (mut error, mut paused) = (back.error, false);
         if entry.is(ECHOED) || entry.is(SPOKEN) {
             // It arrived after the sender's packet before this one, and before this one.
-            let pause = entry.stamp.saturating_sub(before.sent_at[1]) as f64 * tick;
+            let pause = self.pause(before);
             paused = pause > PAUSE + tick;
             if paused && delay > PAUSE + tick {
-                return Err(Discard::Paused);
+                return Err((Discard::Paused, [(delay - pause - tick).max(0.0), delay]));
             }
             error += pause.min(delay) / 2.0;
             if paused {
@@ -196,6 +203,13 @@ impl Sampler {
         }
         before.toward = (delay, 0);
         Ok((Estimate { delay, error: error + self.base_error }, paused))
+    }
+
+    /// For how long its sender had sent nothing before the last packet, ns.
+    #[inline]
+    fn pause(&self, before: &Before) -> f64 {
+        let [last, earlier] = before.sent_at;
+        last.saturating_sub(earlier) as f64 * self.tick
     }
 
     /// What a delay may lack, ns, in one direction.
@@ -237,7 +251,8 @@ mod tests {
         ask_sampler(0.0, |sampler| {
             let mut before = Before { sent_at: [100, 100 - pause], ..Before::default() };
             let entry = Entry::new(1, 100_000_000, 100, DATA | TOWARD | ECHOED, Some((40_000 + over * 1000) as u32));
-            sampler.toward(&mut before, &entry, 0.0, over as f64 * 1e6).map(|(estimate, _)| estimate)
+            let toward = sampler.toward(&mut before, &entry, 0.0, over as f64 * 1e6);
+            toward.map(|(estimate, _)| estimate).map_err(|(why, _)| why)
         })
     }
 
@@ -265,13 +280,53 @@ mod tests {
             };
             assert!(give(&mut stats, 100, 50, 1));
             // Sent 2 ms later; its receiver paused.
-            assert!(!give(&mut stats, 302, 250, 200));
+            assert!(!give(&mut stats, 302, 250, 202));
             assert_eq!(stats.interpolation.settle(&mut stats.to.delay).packets, 0);
             assert_eq!(stats.to.delay.count(), 18);
             assert_eq!((stats.to.delay.min(), stats.to.delay.max()), (48e6, 50e6));
             assert!(give(&mut stats, 1200, 200, 1) && !give(&mut stats, 2200, 150, 200));
             let alone = stats.interpolation.settle(&mut stats.to.delay);
             assert_eq!((alone.packets, alone.most), (9, 9.0 * 150e6), "no more than its answer says");
+        });
+    }
+
+    #[test]
+    fn an_answer_after_a_pause_leaves_no_more_than_its_own_wait_and_no_less_than_the_pause() {
+        ask_sampler(0.0, |sampler| {
+            let answer = |flag: u64, pause: i64| {
+                let mut before = Before { sent_at: [100, 100 - pause], ..Before::default() };
+                let entry = Entry::new(1, 100_000_000, 100, TOWARD | flag, Some(140_000));
+                // 30 ms of the round trip were the way back's; its tick is 1 ms.
+                sampler.toward(&mut before, &entry, 31e6, 100e6).map_err(|(_, answer)| answer.map(|ns| ns / 1e6))
+            };
+            assert_eq!(answer(ECHOED, 50).unwrap_err(), [18.5, 69.5]);
+            assert_eq!(answer(ECHOED, 90).unwrap_err(), [0.0, 69.5]);
+            assert_eq!(answer(DATA | LONE, 1).unwrap_err(), [0.0, 69.5], "nothing bounds how long it was held back");
+        });
+    }
+
+    #[test]
+    fn the_answers_of_a_sender_that_waits_for_acknowledgements_count() {
+        ask_sampler(0.0, |sampler| {
+            // Each 50 ms one is answered that waited 20 ms, after a pause; the other end sends so many more by itself.
+            for (unprompted, pause, counted) in [(0, 50, 40), (1, 50, 40), (2, 50, 0), (2, 2, 40)] {
+                let (mut stats, mut line, mut before) = (Stats::default(), Unwrapped::default(), Before::default());
+                let mut at = 0;
+                let mut give = |stats: &mut Stats, pause: i64, flags: u64| {
+                    at += pause;
+                    let sent = |flags, extra| Entry::new(at as u64, at * 1_000_000, at, flags, extra);
+                    sampler.sample::<true>(&sent(flags & !TOWARD, None), &mut line, &mut before, stats);
+                    if flags & TOWARD != 0 {
+                        sampler.sample::<true>(&sent(flags, Some(60_000)), &mut line, &mut before, stats);
+                    }
+                };
+                give(&mut stats, 0, DATA);
+                (0..40).for_each(|_| give(&mut stats, 50, TOWARD | ECHOED | AWAITED));
+                (0..unprompted).for_each(|_| give(&mut stats, pause, DATA | UNPROMPTED));
+                stats.interpolation.connection(&mut stats.to.delay);
+                assert_eq!(stats.to.delay.count(), counted, "{unprompted} {pause}");
+                assert!(counted == 0 || stats.to.delay.mean() > 19e6);
+            }
         });
     }
 
@@ -287,7 +342,8 @@ mod tests {
             ask_sampler(0.0, |sampler| {
                 let mut before = Before { sent_at: [100, 100 - pause], ..Before::default() };
                 let entry = Entry::new(1, 100_000_000, 100, DATA | TOWARD | flag, Some(40_000 + over * 1000));
-                sampler.toward(&mut before, &entry, 0.0, f64::from(over) * 1e6).map(|(estimate, _)| estimate.delay)
+                let toward = sampler.toward(&mut before, &entry, 0.0, f64::from(over) * 1e6);
+                toward.map(|(estimate, _)| estimate.delay).map_err(|(why, _)| why)
             })
         };
         assert_eq!([0, SPOKEN].map(|flag| answered(20, 10, flag)), [Ok(20e6), Err(Discard::Paused)]);

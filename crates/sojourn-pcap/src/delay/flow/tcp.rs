@@ -5,53 +5,28 @@ use crate::decode::tcp::{ACK, RST, SYN, Segment};
 use crate::delay::discard::Discard;
 use crate::delay::estimate::Estimator;
 use crate::delay::estimate::tcp_arrival::InFlight;
-use crate::delay::estimate::tcp_report::{Reports, before};
+use crate::delay::estimate::tcp_report::Reports;
+use crate::delay::flow::echoes::{Echo, Echoes};
 use crate::delay::flow::tcp_connection::{
-    CLOCK_STEP, Connection, DUPLICATE, FRESH, Heard, REOPENED, REORDERED, REROUTED,
+    AHEAD, CLOCK_STEP, Connection, DUPLICATE, FRESH, Heard, REOPENED, REORDERED, REROUTED,
 };
 use crate::delay::flow::track_pair::TrackPair;
 use crate::delay::host::Near;
-use crate::delay::log::entry::{DATA, ECHOED, Entry, IDLE, LONE, SPOKEN, TOWARD};
+use crate::delay::log::entry::{AWAITED, DATA, ECHOED, Entry, IDLE, LONE, SPOKEN, TOWARD, UNPROMPTED};
 use crate::delay::meter_state::{MeterState, NONE};
 use crate::delay::options::Choice;
 use crate::delay::protocol::Protocol;
 use crate::delay::sighting::Seen;
 use crate::delay::sighting::flow_table::Key;
-use crate::delay::stats::interpolation::Sent;
 use crate::delay::track::TrackRef;
 use sojourn_net::with_defaults;
-use std::collections::VecDeque;
 
-/// Stamps of one side that the other has not echoed yet. 4096 milliseconds' worth at 1 ms; later ones are not timed.
-const MOST_ECHOES: usize = 4096;
 /// No answer to a SYN is sent again sooner, ns (RFC 6298).
 const FIRST_TIMEOUT: i64 = 1_000_000_000;
-/// A packet whose stamp the other side will echo.
-#[derive(Debug, Clone, Copy)]
-struct Echo {
-    stamp: u32,
-    time: i64,
-    frame: u64,
-    length: u16,
-    /// So many packets without data have the stamp, from this one on, so that nothing but echoes tells of their
-    /// arrival; none if this one carries data.
-    pure: u8,
-    told: bool,
-}
-
-impl Echo {
-    /// Say when it was sent if it may not have arrived, with how many that have its stamp.
-    #[inline]
-    fn unproven(&self, mut unproven: impl FnMut(Sent, u32)) {
-        if self.pure > 0 && !self.told {
-            unproven((self.time, self.frame), u32::from(self.pure));
-        }
-    }
-}
 
 #[derive(Debug, Default)]
 struct Side {
-    echoes: VecDeque<Echo>,
+    echoes: Echoes,
     tracks: TrackPair,
     reports: Reports,
     in_flight: InFlight,
@@ -95,7 +70,7 @@ impl TcpFlow {
     /// Forget what waits for an answer.
     pub(crate) fn forget(&mut self, state: &mut MeterState) {
         for (side, &to) in self.sides.iter_mut().zip(self.hosts.iter().rev()) {
-            side.unechoed(|sent, packets| state.unproven(to, sent, packets));
+            side.echoes.end(|sent, packets| state.unproven(to, sent, packets));
             side.forget(state);
         }
     }
@@ -190,23 +165,14 @@ impl TcpFlow {
         }
         let (stamp, fresh) = (heard.stamp, heard.marks & FRESH != 0);
         let [me, peer] = self.pair(side);
-        if !near[1] && fresh && me.echoes.len() < MOST_ECHOES {
-            let (time, frame, length) = (seen.time, seen.frame, seen.length);
-            let full = me.echoes.len() == me.echoes.capacity();
-            let pure = u8::from(segment.payload == 0);
-            me.echoes.push_back(Echo { stamp: value, time, frame, length, pure, told: false });
-            if full {
-                me.count_places(state);
-            }
-        } else if let Some(last) = me.echoes.back_mut().filter(|last| last.stamp == value && last.pure > 0)
-            && segment.payload == 0
-        {
-            last.pure = last.pure.saturating_add(1);
+        let sent = (seen.frame, seen.time);
+        if !near[1] && me.echoes.sent(segment, (value, fresh), sent, seen.length) {
+            me.count_places(state);
         }
         if !near[0] {
             let echoed = match segment.flags & ACK {
                 0 => None,
-                _ => peer.echoed(echo, seen.time, |sent, packets| state.unproven(host, sent, packets)),
+                _ => peer.echoes.echoed(echo, seen.time, |sent, packets| state.unproven(host, sent, packets)),
             };
             let round_trip = echoed.map(|(echo, _)| seen.time - echo.time);
             // Data that acknowledgements clock out tell that their sender is near, where it acknowledges nothing
@@ -215,7 +181,12 @@ impl TcpFlow {
                 state.hosts.responded(host, after);
             }
             let idle = self.packets <= 3 && self.idle;
-            let flags = if segment.payload > 0 { DATA } else { 0 } | if idle { IDLE } else { 0 };
+            let data = match heard.marks & AHEAD {
+                _ if segment.payload == 0 => 0,
+                AHEAD if !echoed.is_some_and(|(_, first)| first) => DATA | UNPROMPTED,
+                _ => DATA,
+            };
+            let flags = data | if idle { IDLE } else { 0 };
             self.observe(state, seen, stamp, round_trip, flags);
             if !known {
                 return;
@@ -319,6 +290,7 @@ impl TcpFlow {
                     _ if answers_syn => 0,
                     // It was not sent because they arrived.
                     0 => return state.untold(host, (echo.time, echo.frame), u32::from(echo.pure), seen.time),
+                    _ if echo.awaited(segment) => ECHOED | AWAITED,
                     _ => ECHOED,
                 };
                 (echo.frame, echo.time, echo.length, flags, u32::from(echo.pure))
@@ -382,29 +354,6 @@ impl TcpFlow {
 }
 
 impl Side {
-    /// The packet of this side whose stamp the other side echoes, and whether this is the first echo of it.
-    /// `unproven` is given when others were sent that no echo told of, and how many.
-    #[inline]
-    fn echoed(&mut self, echo: u32, time: i64, mut unproven: impl FnMut(Sent, u32)) -> Option<(Echo, bool)> {
-        while let Some(front) = self.echoes.front()
-            && before(front.stamp, echo)
-        {
-            front.unproven(&mut unproven);
-            self.echoes.pop_front();
-        }
-        let front = self.echoes.front_mut()?;
-        if front.stamp != echo || time < front.time {
-            return None;
-        }
-        let first = !std::mem::replace(&mut front.told, true);
-        Some((*front, first))
-    }
-
-    /// No echoes come any more.
-    fn unechoed(&self, mut unproven: impl FnMut(Sent, u32)) {
-        self.echoes.iter().for_each(|echo| echo.unproven(&mut unproven));
-    }
-
     /// The clock was set or the route changed: what follows is measured from a base of its own.
     fn restart(&mut self, state: &mut MeterState) {
         self.tracks.close(state);
@@ -413,7 +362,7 @@ impl Side {
 
     #[inline]
     fn count_places(&mut self, state: &mut MeterState) {
-        let places = self.echoes.capacity() + self.reports.places() + self.in_flight.places();
+        let places = self.echoes.places() + self.reports.places() + self.in_flight.places();
         state.remembered += places - std::mem::replace(&mut self.places, places);
     }
 
@@ -426,25 +375,54 @@ impl Side {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::delay::meter::Meter;
+    use crate::delay::options::Options;
+    use crate::read::Frame;
+    use crate::write::{Datagram, End, Header};
+    use std::net::Ipv4Addr;
 
     #[test]
-    fn an_echo_stands_for_packets_without_data_that_none_told_of() {
-        let (mut side, mut untold) = (Side::default(), 0);
-        for stamp in 0..6 {
-            let (time, frame) = (i64::from(stamp), u64::from(stamp));
-            side.echoes.push_back(Echo { stamp, time, frame, length: 66, pure: u8::from(stamp != 2), told: false });
+    fn data_tells_what_caused_it_and_whether_its_sender_waited_for_that() {
+        let mut meter = Meter::new(Options::default());
+        // Time, ms; who sends: the far side 100 bytes, the near one an acknowledgement; sequence numbers and stamps.
+        let packets = [
+            (0.0, true, [1, 1], (10, 5)),
+            (0.1, false, [1, 101], (50, 10)),
+            (40.0, true, [101, 1], (30, 50)),
+            (70.0, true, [201, 1], (60, 50)),
+            (70.1, false, [1, 201], (120, 30)),
+            (110.0, true, [301, 1], (100, 120)),
+            (140.0, true, [101, 1], (130, 120)),
+        ];
+        for (number, (ms, far, [seq, ack], stamps)) in (1..).zip(packets) {
+            let [source, destination] =
+                if far { [1, 2] } else { [2, 1] }.map(|n| End { address: Ipv4Addr::new(10, 0, 0, n), port: 443 });
+            let header = Header::Tcp { seq, ack, flags: ACK, stamps: Some(stamps), sack: Default::default() };
+            let payload = if far { 100 } else { 0 };
+            let datagram = Datagram { source, destination, id: number as u16, ttl: 60, payload, header };
+            let (data, wire_len) = datagram.frame();
+            let (time_ns, dropped, interface) = ((ms * 1e6) as i64, false, None);
+            meter.frame(&Frame { number, time_ns, link: 1, wire_len, data: &data, dropped, interface });
         }
-        let mut echoed = |echo| {
-            let told = side.echoed(echo, 10, |_, packets| untold += packets).map(|(echo, first)| (echo.frame, first));
-            (told, untold)
-        };
-        assert_eq!(echoed(0), (Some((0, true)), 0));
-        assert_eq!(echoed(4), (Some((4, true)), 2), "of data acknowledgements tell");
-        assert_eq!(echoed(4), (Some((4, false)), 2));
-        assert_eq!(echoed(5), (Some((5, true)), 2), "the one before was told of");
-        let last = Echo { stamp: 6, time: 6, frame: 6, length: 66, pure: 3, told: false };
-        side.echoes.push_back(last);
-        side.unechoed(|_, packets| untold += packets);
-        assert_eq!(untold, 2 + 3, "whether the last arrived nothing tells");
+        let log = &mut meter.state.log;
+        log.put_in_order();
+        let flags = [DATA, UNPROMPTED, TOWARD, ECHOED, AWAITED];
+        let found = (0..).map_while(|place| log.get(place)).map(|(_, entry)| flags.map(|flag| entry.is(flag)));
+        let seen = |names: [u8; 5]| names.map(|name| name == 1);
+        assert_eq!(
+            found.collect::<Vec<_>>(),
+            [
+                [1, 1, 0, 0, 0],
+                [1, 0, 0, 0, 0],
+                // All was acknowledged, so that it sent of its own accord.
+                [0, 0, 1, 1, 0],
+                [1, 1, 0, 0, 0],
+                [1, 0, 0, 0, 0],
+                [0, 0, 1, 1, 1],
+                // Again, as after a timeout.
+                [1, 0, 0, 0, 0],
+            ]
+            .map(seen)
+        );
     }
 }

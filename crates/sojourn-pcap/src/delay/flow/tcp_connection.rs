@@ -24,6 +24,8 @@ pub(crate) const REORDERED: u8 = 8;
 pub(crate) const CLOCK_STEP: u8 = 16;
 /// Its stamp is later than all before.
 pub(crate) const FRESH: u8 = 32;
+/// Its data comes after all that its side sent before.
+pub(crate) const AHEAD: u8 = 64;
 
 /// What a segment is.
 #[derive(Debug, Clone, Copy, Default)]
@@ -83,7 +85,7 @@ impl Connection {
             peer.probe = None;
             heard.round_trip = Some(time - sent);
         }
-        me.occupy(segment, time);
+        heard.marks |= if me.occupy(segment, time) { AHEAD } else { 0 };
         if let (Some((value, _)), 0) = (segment.stamps(), segment.flags & RST) {
             if me.route.changed(ttl) && known {
                 heard.marks |= REROUTED;
@@ -95,14 +97,15 @@ impl Connection {
 }
 
 impl Side {
-    /// Data may be what a round trip is measured by.
+    /// Data may be what a round trip is measured by; whether it comes after all before.
     #[inline]
-    fn occupy(&mut self, segment: &Segment, time: i64) {
+    fn occupy(&mut self, segment: &Segment, time: i64) -> bool {
         if !segment.occupies() {
-            return;
+            return false;
         }
         let end = segment.end();
-        if self.packets > 1 && before(segment.seq, self.highest) {
+        let ahead = self.packets == 1 || !before(segment.seq, self.highest);
+        if !ahead {
             self.probe = None;
         } else if self.probe.is_none() {
             self.probe = Some((end, time));
@@ -110,6 +113,7 @@ impl Side {
         if self.packets == 1 || before(self.highest, end) {
             self.highest = end;
         }
+        ahead
     }
 
     /// The next stamp on the line of this side's clock. Nothing of a packet that was overtaken; if the clock was set,

@@ -19,7 +19,11 @@ pub(crate) const ECHOED: u64 = 1 << 61;
 pub(crate) const SPOKEN: u64 = 1 << 63;
 /// In the place of the entry is its sample.
 const SAMPLED: u64 = 1 << 62;
-const FRAME: u64 = (1 << 36) - 1;
+/// Of those: who echoed it had data on its way then, and may have waited for its arrival.
+pub(crate) const AWAITED: u64 = 1 << 34;
+/// New data that echoes nothing for the first time: no arrival caused it.
+pub(crate) const UNPROMPTED: u64 = 1 << 35;
+const FRAME: u64 = (1 << 34) - 1;
 const COVERED_AT: u32 = 36;
 /// Packets that an entry may stand for.
 pub(crate) const MOST_COVERED: u32 = 15;
@@ -33,7 +37,7 @@ pub(crate) struct Entry {
     pub(crate) time: i64,
     /// Sender's stamp on a line without end, ticks. For uTP's reports the reported difference, µs.
     pub(crate) stamp: i64,
-    /// Frame number (36 bits), packets that it stands for (4), length on the wire (16) and flags.
+    /// Frame number (34 bits), two flags, packets that it stands for (4), length on the wire (16) and flags.
     pub(crate) frame_flags: u64,
     /// Its place in the order of all.
     pub(crate) place: u32,

@@ -7,7 +7,13 @@
 //! no packet that is told of was sent after has drained.
 //!
 //! Whether a packet that was answered after a pause is told of depends on what it waited: if that was little, the
-//! answer says so. Those of which it says nothing are placed beside others alone that would have been told of anyhow.
+//! answer says so. Those of which it says nothing are placed beside others alone that would have been told of anyhow,
+//! within what their own answers leave.
+//!
+//! But a sender that is clocked by acknowledgements pauses because they wait, so that those of which an answer after a
+//! pause tells would be those that waited longest. One that had data on its way, and after pauses sends hardly ever
+//! without an arrival that it had not echoed yet, waited for the arrival that it then echoes: its answers tell, however
+//! long it paused. One that keeps a pace of its own now and then sends two in turn that echo the same.
 //!
 //! That a packet without data arrived, echoes alone say: one that is not echoed was lost, or others came before its
 //! receiver had something to send. As many of them count as arrived of the data that was sent the same way, which is
@@ -19,6 +25,8 @@ use crate::delay::stats::quantiles::Quantiles;
 const NEAR: i64 = 1_000_000;
 /// A queue is another one so much later, ns.
 const FAR: i64 = 100_000_000;
+/// Who sends of its own accord no more than once in so many times that it may have waited is clocked by arrivals.
+const CLOCKED: u64 = 20;
 
 /// When a packet was sent, and the number of its frame, which tells the order of those of one burst.
 pub(crate) type Sent = (i64, u64);
@@ -43,8 +51,10 @@ struct Untold {
 struct Paused {
     sent: Sent,
     packets: u32,
-    /// The most that the answer says they waited, ns.
-    most: f64,
+    /// The least and the most that the answer says they waited, ns.
+    answer: [f64; 2],
+    /// Who answered may have waited for their arrival.
+    awaited: bool,
 }
 
 /// Packets of which nothing tells, and no others beside them.
@@ -77,6 +87,10 @@ pub(crate) struct Interpolation {
     unproven: Vec<Untold>,
     /// Those that were answered after a pause.
     paused: Vec<Paused>,
+    /// How many of them are of connections before this one.
+    others: usize,
+    /// How often the other end of this connection sent of its own accord after a pause.
+    unprompted: u64,
 }
 
 impl Interpolation {
@@ -109,15 +123,37 @@ impl Interpolation {
         self.went.again += u64::from(again);
     }
 
-    /// Of so many, an answer after a pause says no more than the `most` that they waited, ns.
-    pub(crate) fn paused(&mut self, sent: Sent, packets: u32, most: f64) {
-        self.paused.push(Paused { sent, packets, most });
+    /// Of so many, an answer after a pause says no more than what they waited at the least and at the most, ns; whether
+    /// who answered may have waited for their arrival.
+    pub(crate) fn paused(&mut self, sent: Sent, packets: u32, answer: [f64; 2], awaited: bool) {
+        self.paused.push(Paused { sent, packets, answer, awaited });
+    }
+
+    /// After a pause the other end sent what no arrival caused.
+    pub(crate) fn unprompted(&mut self) {
+        self.unprompted += 1;
+    }
+
+    /// All of a connection were given: those that its other end waited for count as it answered.
+    pub(crate) fn connection(&mut self, delays: &mut Quantiles) {
+        let unprompted = std::mem::take(&mut self.unprompted);
+        let awaited = self.paused[self.others..].iter().filter(|paused| paused.awaited).count() as u64;
+        // As if it had done so once more: a few that waited do not show that it never does.
+        if awaited >= CLOCKED * (unprompted + 1) {
+            for Paused { sent, packets, answer: [_, most], .. } in
+                self.paused.extract_if(self.others.., |paused| paused.awaited)
+            {
+                delays.add_times(most, packets);
+                self.told[0].push((sent, most));
+            }
+        }
+        self.others = self.paused.len();
     }
 
     /// Count those that nothing else tells of among the delays; those that were answered after a pause, and sent beside
     /// none.
     pub(crate) fn settle(&mut self, delays: &mut Quantiles) -> Alone {
-        let Self { went, told: [mut told, paused], untold, paused: late, unproven } = std::mem::take(self);
+        let Self { went, told: [mut told, paused], untold, paused: late, unproven, .. } = std::mem::take(self);
         self.went = went;
         let unproven = if went.arrives() > 0.0 { unproven } else { Vec::new() };
         let mut alone = Alone::default();
@@ -127,10 +163,10 @@ impl Interpolation {
         let arrived = arrived(unproven, went.arrives());
         in_order(&mut told);
         let longest = told.iter().map(|(_, delay)| *delay).fold(0.0, f64::max);
-        for Paused { sent, packets, most } in late {
+        for Paused { sent, packets, answer: [least, most], .. } in late {
             let (earlier, later) = beside(&told, sent);
             match between(earlier, later) {
-                Some(delay) => delays.add_times(delay, packets),
+                Some(delay) => delays.add_times(delay.clamp(least, most), packets),
                 None => {
                     alone.packets += u64::from(packets);
                     alone.most += f64::from(packets) * most.min(latest(later)).min(longest);
@@ -237,7 +273,7 @@ mod tests {
         assert!((delays.mean() / 1e6 - sum / 45.0).abs() < 1e-6, "{}", delays.mean());
         // Each log has its own.
         interpolation.untold((204 * MS, 204), 1, 0);
-        interpolation.paused((204 * MS, 204), 3, 5e6);
+        interpolation.paused((204 * MS, 204), 3, [0.0, 5e6], false);
         assert_eq!(interpolation.settle(&mut delays).packets, 3);
         assert_eq!(delays.count(), 45);
     }
@@ -270,12 +306,43 @@ mod tests {
     fn what_a_pause_hides_is_not_placed_beside_what_is_told_because_it_was_little() {
         let (mut interpolation, mut delays) = (Interpolation::default(), Quantiles::default());
         interpolation.told((0, 0), 1e6, true);
-        interpolation.paused((MS, 1), 4, 9e6);
+        interpolation.paused((MS, 1), 4, [0.0, 9e6], false);
         interpolation.untold((2 * MS, 2), 2, 0);
         assert_eq!((interpolation.settle(&mut delays).packets, delays.count()), (4, 2));
         interpolation.told((0, 0), 9e6, false);
-        interpolation.paused((MS, 1), 4, 9e6);
+        interpolation.paused((MS, 1), 4, [0.0, 9e6], false);
         assert_eq!((interpolation.settle(&mut delays).packets, delays.max()), (0, 8e6));
+    }
+
+    #[test]
+    fn what_is_placed_beside_others_lies_within_what_its_own_answer_leaves() {
+        for (answer, placed) in [([0.0, 90e6], 10e6), ([30e6, 90e6], 30e6), ([0.0, 4e6], 4e6)] {
+            let (mut interpolation, mut delays) = (Interpolation::default(), Quantiles::default());
+            interpolation.told((0, 0), 10e6, false);
+            interpolation.paused((0, 1), 4, answer, false);
+            interpolation.told((0, 2), 10e6, false);
+            assert_eq!((interpolation.settle(&mut delays).packets, delays.mean()), (0, placed), "{answer:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_sender_waited_for_counts_as_it_answered_unless_it_keeps_a_pace_of_its_own() {
+        // Of two connections; the packets of the second that were waited for, and how often it sent by itself.
+        for (awaited, unprompted, counted) in [(20, 0, 20), (19, 0, 0), (39, 1, 0), (40, 1, 40), (0, 0, 0)] {
+            let (mut interpolation, mut delays) = (Interpolation::default(), Quantiles::default());
+            (0..19).for_each(|i| interpolation.paused((i * MS, i as u64), 1, [0.0, 7e6], true));
+            (0..9).for_each(|_| interpolation.unprompted());
+            interpolation.connection(&mut delays);
+            (0..awaited).for_each(|i| interpolation.paused((500 * MS, 100 + i), 1, [0.0, 50e6], true));
+            interpolation.paused((500 * MS, 200), 1, [0.0, 90e6], false);
+            (0..unprompted).for_each(|_| interpolation.unprompted());
+            interpolation.connection(&mut delays);
+            assert_eq!(delays.count(), counted, "{awaited} {unprompted}");
+            // The last had nothing on its way: it is placed beside those that are told of.
+            let alone = interpolation.settle(&mut delays).packets;
+            assert_eq!((alone, delays.count()), if counted > 0 { (19, counted + 1) } else { (20 + awaited, 0) });
+            assert!(counted == 0 || (delays.min(), delays.max()) == (50e6, 50e6));
+        }
     }
 
     #[test]
@@ -324,7 +391,7 @@ mod tests {
             let (mut interpolation, mut delays) = (Interpolation::default(), Quantiles::default());
             // The longest that is known, long before; and one that was sent 140 ms later.
             interpolation.told((0, 0), 50e6, false);
-            interpolation.paused((360 * MS, 1), 3, answer);
+            interpolation.paused((360 * MS, 1), 3, [0.0, answer], false);
             interpolation.told((500 * MS, 2), later, false);
             if later == 0.0 {
                 interpolation.told((900 * MS, 3), 300e6, false);
