@@ -230,6 +230,8 @@ def test_the_overview_has_a_matrix_of_the_first_link_whose_cases_are_links() -> 
     assert 'href="l/6.html"' in pages._linked(found["Loss in %"], "l", everything, at).rows[1][0]
     assert pages._short(everything) == "1 or 2 runs of each cell, seed 1"
     assert pages._short(everything[1:]) == "1 run of each cell, seed 1"
+    assert pages._shown(everything[1:]) == "of the one run, so without an interval"
+    assert pages._shown(everything) == "mean over runs ± half of the 95 % interval"
     assert pages._short(everything[:1]) == "2 runs of each cell, seed 1"
 
 

@@ -76,6 +76,7 @@ def write_pages(
         open=open_table(suite, everything),
         pages=pages,
         source=f"{_short(everything)} · {versions} · {command}",
+        shown=_shown(everything),
         runs=sum(table["hash"].n_unique() for table in found_rows),
     )
 
@@ -157,9 +158,20 @@ _HARM = (
 )
 
 
+def _counts(everything: Sequence[Expanded]) -> list[int]:
+    """Return how often cells ran, each number once."""
+    return sorted({max(point.replication for point in each.study.points) + 1 for each in everything})
+
+
+def _shown(everything: Sequence[Expanded]) -> str:
+    """Say what the number of a cell is: one run has no interval."""
+    once = _counts(everything) == [1]
+    return "of the one run, so without an interval" if once else "mean over runs ± half of the 95 % interval"
+
+
 def _short(everything: Sequence[Expanded]) -> str:
     """Return how often every cell ran, and from which seed."""
-    counts = sorted({max(point.replication for point in each.study.points) + 1 for each in everything})
+    counts = _counts(everything)
     runs = " or ".join(map(str, counts))
     return (
         f"{runs} {'run' if counts == [1] else 'runs'} of each cell, seed {everything[0].study.points[0].seed}"
@@ -172,7 +184,7 @@ def _about(preset: Preset, everything: Sequence[Expanded], versions: str) -> lis
         f"{versions}{f', preset {preset.name}' if preset.name else ''}",
         f"schemes: {', '.join(dict.fromkeys(s.name for each in everything for s in each.schemes))}",
         _short(everything),
-        "a cell: the mean over runs of all traffic at the bottleneck, ± half of the 95 % interval",
+        f"a cell: all traffic at the bottleneck, {_shown(everything)}",
     ]
     sets = dict.fromkeys(f"{key}={value}" for each in everything for key, value in each.sets)
     return lines + ([f"changed in every case: {', '.join(sets)}"] if sets else [])
