@@ -47,7 +47,7 @@ def busy(**series: Any) -> dict[str, np.ndarray]:
     long = max((len(each) for each in series.values()), default=100)
     zero = np.zeros(long, dtype=np.int64)
     return {"bin": np.arange(long), **{name: np.asarray(series.get(name, zero)) for name in
-                                       ("down", "up", "acknowledged")}}  # fmt: skip
+                                       ("down", "up", "acknowledged", "datagrams")}}  # fmt: skip
 
 
 def found(**changes: Any) -> Workload:
@@ -188,14 +188,21 @@ def test_a_rate_is_that_of_the_densest_second_wherever_it_begins() -> None:
 def test_a_link_away_from_the_capture_has_the_rate_of_what_was_acknowledged() -> None:
     acknowledged = np.repeat([5, 9, 10, 10, 10, 10, 10, 10, 10, 10], 10) * 1200
     of = found(busy=busy(up=acknowledged + 100, acknowledged=acknowledged))
-    # An acknowledged segment of 1200 bytes was 1266 with its headers.
-    assert _carried_bps(of, "up") == 10 * 10 * 1266 * 8
+    # An acknowledged segment of 1200 bytes was a packet of 1252.
+    assert _carried_bps(of, "up") == 10 * 10 * 1252 * 8
     assert _carried_bps(replace(of, busy={**of.busy, "up": acknowledged * 2}), "up") is None, (
         "others shared it"
     )
     assert _carried_bps(found(busy=busy(up=acknowledged[:90], acknowledged=acknowledged[:90])), "up") is None
     uneven = np.repeat([10, 10, 10, 10, 10, 10, 10, 10, 12, 14], 10) * 1200
     assert _carried_bps(found(busy=busy(up=uneven, acknowledged=uneven)), "up") is None
+    # Nobody acknowledges datagrams: as much of them is carried as of the rest, here nine tenths.
+    datagrams = np.full(100, 30_000)
+    tcp = acknowledged * (1252 / 1200)
+    mixed = busy(up=datagrams + tcp / 0.9, acknowledged=acknowledged, datagrams=datagrams)
+    assert _carried_bps(found(busy=mixed), "up") == (10 * 10 * 1252 + 10 * 27_000) * 8
+    lone = busy(up=datagrams, datagrams=datagrams)
+    assert _carried_bps(found(busy=lone), "up") is None, "of datagrams alone nothing says what came of them"
     few = found(busy=busy(up=acknowledged // 1200, acknowledged=acknowledged // 1200))
     assert _carried_bps(few, "up") is None, "less than any link carries"
 

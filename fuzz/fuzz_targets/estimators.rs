@@ -38,7 +38,15 @@ fuzz_target!(|bytes: &[u8]| {
         };
         let datagram = Datagram { source, destination, id: 0, ttl, payload: u16::from(size) * 8, header };
         let (data, wire_len) = datagram.frame();
-        if meter.frame(&Frame { number: number as u64 + 1, time_ns, link: 1, wire_len, data: &data }) {
+        if meter.frame(&Frame {
+            number: number as u64 + 1,
+            time_ns,
+            link: 1,
+            wire_len,
+            data: &data,
+            dropped: false,
+            interface: None,
+        }) {
             drop(meter.finalize());
         }
     }

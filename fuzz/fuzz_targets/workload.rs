@@ -22,7 +22,15 @@ fuzz_target!(|bytes: &[u8]| {
         };
         let datagram = Datagram { source, destination, id: 0, ttl, payload: u16::from(size) * 8, header };
         let (data, wire_len) = datagram.frame();
-        extractor.frame(&Frame { number: number as u64 + 1, time_ns, link: 1, wire_len, data: &data });
+        extractor.frame(&Frame {
+            number: number as u64 + 1,
+            time_ns,
+            link: 1,
+            wire_len,
+            data: &data,
+            dropped: false,
+            interface: None,
+        });
     }
     let workload = extractor.finish(&|_| None);
     assert!(workload.connections.len() <= 8);

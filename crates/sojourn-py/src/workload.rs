@@ -63,7 +63,7 @@ pub(crate) fn workload<'py>(
     result.set_item("near_are_clients", workload.near_are_clients)?;
     let busy = columns!(py, of workload.busy.iter(), {
         bin: |(bin, _)| *bin, down: |(_, bytes)| bytes[0], up: |(_, bytes)| bytes[1],
-        acknowledged: |(_, bytes)| bytes[2],
+        acknowledged: |(_, bytes)| bytes[2], datagrams: |(_, bytes)| bytes[3],
     })?;
     result.set_item("busy", busy)?;
     result.set_item("damage", damage)?;

@@ -64,7 +64,10 @@ class Workload:
     near_are_clients: bool
     """The captures were taken beside the clients."""
     busy: dict[str, np.ndarray]
-    """Bytes of frames ``down`` to the clients and ``up``, in each ``bin`` of 100 ms that is not empty."""
+    """Bytes of packets ``down`` to the clients and ``up``, in each ``bin`` of 100 ms that is not empty; of
+    those away from the captures, payload that was ``acknowledged`` then, and ``datagrams``.
+
+    They are the simulator's: whatever the capture's link layer adds, and with the headers of IPv4."""
 
 
 def read(captures: Sequence[str | os.PathLike[str]], clients: Sequence[str] = ()) -> Workload:

@@ -42,7 +42,7 @@ def measured(
             how = "Goodput: payload of TCP, both ways, each byte once."
             yield "flows.goodput_bps", payload * 8 / seconds, how
         carried = float(np.sum(found.busy[near])) * 8 / seconds
-        how = "Utilisation: bytes of frames towards the capture, of the rate as seen."
+        how = "Utilisation: bytes of packets towards the capture, of the rate as seen."
         yield f"links.{near}.utilisation", carried / rate_bps, how
     for link, way in waits.items():
         for ours, theirs in _WAITS.items():

@@ -1,14 +1,15 @@
 """A study around a workload: the link as captures show it, the traffic on it, and what was measured beside.
 
-The rate of a direction is that of its densest second. A link that was filled shows it: its densest seconds
-are alike (five of them within 3 %). Of the link towards the capture that is what came; of the one away from
-it what was acknowledged, if most of what went there was, since more may have come to that link than it
-carried. One that was not filled carries at least what came, or perhaps less than came to it, and is given the
-rate of the other if that is higher. The study says so, and of a filled link of
-which no waits are known, since who sends at a constant rate looks the same. The buffer is the longest wait
-that :func:`sojourn.capture.measure` infers, times the rate; where no delay can be inferred it is one
-bandwidth-delay product, which is said too. Compared are buffers of the link whose packets waited longer or,
-where no waits are known, that carried more.
+Rates are of IP packets, as the simulator's are: what the link layer of a capture adds belongs to the place
+where it was taken. The rate of a direction is that of its densest second. A link that was filled shows it:
+its densest seconds are alike (five of them within 3 %). Of the link towards the capture that is what came;
+of the one away from it what was acknowledged, if most of TCP that went there was, since more may have come
+to that link than it carried, and as much of the datagrams. One that was not filled carries at least what
+came, or perhaps less than came to it, and is given the rate of the other if that is higher. The study says
+so, and of a filled link of which no waits are known, since who sends at a constant rate looks the same. The
+buffer is the longest wait that :func:`sojourn.capture.measure` infers, times the rate; where no delay can
+be inferred it is one bandwidth-delay product, which is said too. Compared are buffers of the link whose
+packets waited longer or, where no waits are known, that carried more.
 """
 
 import csv
@@ -183,10 +184,13 @@ def _carried_bps(found: Workload, far: str) -> int | None:
     """
     mss = found.connections["a_mss"].mode().drop_nulls()
     full = int(mss[0]) if len(mss) else 1460
-    # Ethernet, IP and TCP, and the timestamps that the option leaves out.
-    carried = found.busy["acknowledged"] * ((full + 54) / (full - 12))
-    seconds = _series(carried, found.busy["bin"], whole=True)
-    if (long := len(seconds) // (2 * _FEWEST)) < 1 or carried.sum() < _MOST * found.busy[far].sum():
+    # IP and TCP, and the timestamps that the option leaves out.
+    carried = found.busy["acknowledged"] * ((full + 40) / (full - 12))
+    datagrams = found.busy["datagrams"]
+    came = found.busy[far].sum() - datagrams.sum()
+    share = min(1.0, carried.sum() / came) if came else 0.0
+    seconds = _series(carried + share * datagrams, found.busy["bin"], whole=True)
+    if (long := len(seconds) // (2 * _FEWEST)) < 1 or share < _MOST:
         return None
     pieces = seconds[: len(seconds) // long * long].reshape(-1, long).mean(axis=1)
     busier = np.sort(pieces)[len(pieces) // 2 :]
@@ -257,11 +261,15 @@ measured = {json.dumps(known["measured"])}
 duration = "{known["duration"]}"
 
 [path]
+# Rates are of IP packets. Where the link counts more for each packet, such as 14 bytes of Ethernet, write
+# overhead = "14B" beside the link's own rate.
 rtt = "{known["rtt"]}"
 {links}
 
 [[flows]]
 source    = {{ kind = "recorded", file = {json.dumps(known["file"])} }}
+# A capture does not tell which congestion control ran: this is a choice for all connections of the file.
+# For one each, divide the file and give each part a group (docs/workload.md).
 transport = "cubic"
 direction = "down"
 mss       = "{known["mss"]}B"

@@ -332,7 +332,7 @@ mod tests {
         let (payload, stamps, sack) = (0, None, None);
         let mut segment = |flags, seq, window, scale| {
             let segment = Segment::new([seq, 0], flags, payload).with(stamps, sack);
-            connection.segment(0, &segment, Some(Extra { window, mss: None, scale }), 0, true);
+            connection.segment(0, &segment, Some(Extra { window, scale, ..Extra::default() }), 0, true);
             connection.ways[0].window
         };
         assert_eq!(segment(SYN, 9, 65_535, Some(7)), 65_535);

@@ -3,6 +3,7 @@
 use super::connection::{Connection, LOST, NEAR_NS};
 use super::first_flight::{InitialWindows, full_segment, may_be_full, one_segment};
 use super::header::extra;
+use super::on_link::on_link;
 use super::sides::{Hosts, Sides, Stand};
 use super::turns::{Recorded, Turn, Workload};
 use super::waits::{Host as Waited, Waits};
@@ -50,6 +51,14 @@ impl Entry {
     fn hosts(&self) -> Hosts {
         (self.opener.0, self.acceptor.0)
     }
+
+    /// The segment size that an end offered to the other.
+    fn offered(&self, end: usize) -> Option<u16> {
+        match &self.kept {
+            Kept::Tcp(connection) => connection.ways[end].mss,
+            Kept::Udp { .. } => None,
+        }
+    }
 }
 
 /// Takes frames, gives a workload.
@@ -61,9 +70,9 @@ pub struct Extractor {
     hosts: BTreeMap<Address, Stand>,
     turns: usize,
     span: Option<(i64, i64)>,
-    /// In each [`BIN_NS`]: bytes of frames that hosts near the capture sent, and hosts far from it; bytes of the near
-    /// hosts' that the far ones acknowledged; by hop limits, and by times of answers.
-    busy: BTreeMap<i64, [[u64; 3]; 2]>,
+    /// In each [`BIN_NS`]: bytes of packets that hosts near the capture sent, and hosts far from it; payload of the
+    /// near hosts' that the far ones acknowledged; their datagrams; by hop limits, and by times of answers.
+    busy: BTreeMap<i64, [[u64; 4]; 2]>,
     waits: Waits,
     copies: Copies,
     workload: Workload,
@@ -108,10 +117,12 @@ impl Extractor {
         let more = self.turns < self.options.most_turns;
         let entry = &mut self.entries[place as usize];
         let by = usize::from(entry.opener != source);
+        let extra = if tcp { extra(frame) } else { None };
+        let size = on_link(&packet.transport, extra, entry.offered(1 - by));
         match (&mut entry.kept, packet.transport) {
             (Kept::Tcp(connection), Transport::Tcp(segment)) => {
                 let (before, acked) = (connection.turns.len(), connection.ways[1 - by].acked);
-                connection.segment(by, &segment, extra(frame), now, more);
+                connection.segment(by, &segment, extra, now, more);
                 self.turns += connection.turns.len() - before;
                 acknowledged = (connection.ways[1 - by].acked - acked).max(0) as u64;
                 answered = connection.ways[1 - by].answered_in();
@@ -126,10 +137,10 @@ impl Extractor {
         }
         let near = self.stand(&packet, answered);
         if room {
-            // What link layers add is a part of it: at most a few bytes a packet.
             for (sums, near) in self.busy.entry(bin).or_default().iter_mut().zip(near) {
-                sums[usize::from(!near)] += u64::from(frame.wire_len);
+                sums[usize::from(!near)] += size;
                 sums[2] += if near { 0 } else { acknowledged };
+                sums[3] += if near && !tcp { size } else { 0 };
             }
         }
     }
@@ -213,10 +224,10 @@ impl Extractor {
         let length_ns = since(last);
         let (sides_by_ttl, near_are_clients) = (sides.are_told, sides.near_are_clients);
         let busy = self.busy.iter().map(|(bin, sums)| {
-            let [near, far, acknowledged] = sums[sides.sign];
+            let [near, far, acknowledged, datagrams] = sums[sides.sign];
             // Towards the clients, and from them.
             let [down, up] = if near_are_clients { [far, near] } else { [near, far] };
-            (bin - first.div_euclid(BIN_NS), [down, up, acknowledged])
+            (bin - first.div_euclid(BIN_NS), [down, up, acknowledged, datagrams])
         });
         let busy = busy.map(|(bin, bytes)| (bin.max(0) as u64, bytes)).collect();
         Workload { connections, length_ns, sides_by_ttl, near_are_clients, busy, ..self.workload }

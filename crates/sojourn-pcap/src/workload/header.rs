@@ -1,4 +1,5 @@
-//! What only a workload needs of a TCP header: the window, and on a SYN the segment size and the window's scale.
+//! What only a workload needs of a TCP header: its length, the window, and on a SYN the segment size and the window's
+//! scale.
 
 use crate::decode::link;
 use crate::read::Frame;
@@ -7,6 +8,8 @@ use crate::read::Frame;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Extra {
     pub(super) window: u16,
+    /// Bytes of the header with its options.
+    pub(super) header: u32,
     pub(super) mss: Option<u16>,
     pub(super) scale: Option<u8>,
 }
@@ -20,9 +23,9 @@ pub(super) fn extra(frame: &Frame<'_>) -> Option<Extra> {
         6 if *ip.get(6)? == 6 => ip.get(40..)?,
         _ => return None,
     };
-    let mut found = Extra { window: u16::from_be_bytes([*tcp.get(14)?, *tcp.get(15)?]), ..Extra::default() };
-    if tcp.get(13)? & crate::decode::tcp::SYN != 0 {
-        let header = usize::from(tcp[12] >> 4) * 4;
+    let (window, header) = (u16::from_be_bytes([*tcp.get(14)?, *tcp.get(15)?]), usize::from(tcp[12] >> 4) * 4);
+    let mut found = Extra { window, header: header as u32, ..Extra::default() };
+    if tcp[13] & crate::decode::tcp::SYN != 0 {
         let mut rest = tcp.get(20..header.min(tcp.len())).unwrap_or(&[]);
         loop {
             match rest {
@@ -58,8 +61,8 @@ mod tests {
         let read = |data: &[u8]| {
             extra(&Frame { number: 1, time_ns: 0, link: 101, wire_len: 52, data, dropped: false, interface: None })
         };
-        assert_eq!(read(&data), Some(Extra { window: 0xfaf0, mss: Some(1460), scale: Some(7) }));
-        assert_eq!(read(&data[..42]), Some(Extra { window: 0xfaf0, mss: None, scale: None }));
+        assert_eq!(read(&data), Some(Extra { window: 0xfaf0, header: 32, mss: Some(1460), scale: Some(7) }));
+        assert_eq!(read(&data[..42]), Some(Extra { window: 0xfaf0, header: 32, mss: None, scale: None }));
         assert_eq!(read(&data[..30]), None);
     }
 }

@@ -20,6 +20,7 @@ mod connection;
 mod extractor;
 mod first_flight;
 mod header;
+mod on_link;
 mod queue;
 mod sides;
 #[cfg(test)]

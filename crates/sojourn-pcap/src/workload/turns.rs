@@ -82,7 +82,7 @@ pub struct Workload {
     pub sides_by_ttl: bool,
     /// The capture was taken beside the clients; of use only if the sides were told apart.
     pub near_are_clients: bool,
-    /// Bytes of frames towards the clients, and from them, and bytes of payload sent away from the capture whose
-    /// acknowledgement came, in bins of 100 ms that are not empty.
-    pub busy: Vec<(u64, [u64; 3])>,
+    /// Bytes of IP packets towards the clients, and from them, bytes of payload sent away from the capture whose
+    /// acknowledgement came, and of datagrams sent that way, in bins of 100 ms that are not empty.
+    pub busy: Vec<(u64, [u64; 4])>,
 }
