@@ -357,6 +357,8 @@ def test_study_files_are_read_back_as_they_were_meant() -> None:
         "call"
     ] == f"{times.call_s}s"
     assert [flow["count"] for flow in study["workload"]["many"]] == [16, 8]
+    reads = tomllib.loads(study_file.sizes_study(replace(asked, users={"browser": 1}), ((7,), (4,))))
+    assert reads["users"][0]["dwell-bounds"] == ["1s", "2s"], "read for half a minute, many a run has no page"
     assert len(_core.points(_core.parse(text, "s.toml", [], []))) == 2 * 5 * 4
     made = [fifo((53, 4)), discipline("codel", asked.line)]
     tied = tomllib.loads(study_file.queues_study(asked, made))
