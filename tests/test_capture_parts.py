@@ -191,7 +191,7 @@ def connections(*rows: dict[str, Any]) -> pl.DataFrame:
 def work(table: pl.DataFrame, bits: float = 8e5, seconds: int = 10) -> Workload:
     bins = np.arange(seconds * 10)
     busy = {"bin": bins, "down": np.full(len(bins), bits / 80), "up": np.full(len(bins), bits / 160)}
-    busy["acknowledged"] = busy["up"] * (1448 / 1514)
+    busy |= {"acknowledged": busy["up"] * (1448 / 1500), "datagrams": 0 * busy["up"]}
     return Workload(table, seconds * 10**9, [], True, True, busy)
 
 
@@ -266,7 +266,7 @@ def test_a_link_that_was_never_full_has_at_least_the_densest_second() -> None:
     assert workload_study._rate(np.array([5000, 5000]), np.array([0, 1])) == (400_000, False, 0.2)
     notes: list[str] = []
     found = Workload(connections({}), 10**9, [], True, True, {"bin": bins, "down": size, "up": 2 * size})
-    found.busy["acknowledged"] = 0 * size
+    found.busy["acknowledged"] = found.busy["datagrams"] = 0 * size
     assert workload_study._rates(found, "down", "up", {}, notes) == {"down": 2_000_000, "up": 2_000_000}
     assert notes == [
         "the link down: it was never seen filled and carries at least 1 Mbit/s, as in the densest second; "
@@ -278,7 +278,7 @@ def test_a_link_that_was_never_full_has_at_least_the_densest_second() -> None:
 
 def test_a_link_on_which_a_queue_stood_is_no_faster_than_what_was_seen_of_it() -> None:
     bins, size = np.arange(20), np.array([12_500] * 10 + [0] * 10)
-    busy = {"bin": bins, "down": 2 * size, "up": size, "acknowledged": 0 * size}
+    busy = {"bin": bins, "down": 2 * size, "up": size, "acknowledged": 0 * size, "datagrams": 0 * size}
     found, notes = Workload(connections({}), 10**9, [], True, True, busy), list[str]()
     assert workload_study._rates(found, "down", "up", {"up": 24.0}, notes) == {
         "down": 2_000_000,
@@ -290,7 +290,7 @@ def test_a_link_on_which_a_queue_stood_is_no_faster_than_what_was_seen_of_it() -
 
 def test_a_link_on_which_no_packet_waited_was_not_filled_by_a_sender_that_is_slow() -> None:
     bins, size = np.arange(100), np.full(100, 12_500)
-    busy = {"bin": bins, "down": size, "up": 0 * size, "acknowledged": 0 * size}
+    busy = {"bin": bins, "down": size, "up": 0 * size, "acknowledged": 0 * size, "datagrams": 0 * size}
     found, notes = Workload(connections({}), 10**9, [], True, True, busy), list[str]()
     # Two full packets are 24 ms at 1 Mbit/s.
     for waited_ms, said in ((24.0, 0), (23.9, 1)):
@@ -301,17 +301,20 @@ def test_a_link_on_which_no_packet_waited_was_not_filled_by_a_sender_that_is_slo
 def test_a_link_away_from_the_capture_carried_what_was_acknowledged() -> None:
     bins = np.arange(120)
     sent = np.full(120, 20_000)
-    # Of 1448 bytes in frames of 1514: 1 Mbit/s; a loss holds acknowledgements back, which then come at once.
-    told = np.full(120, 12_500 * 1448 / 1514)
+    # Of 1448 bytes in packets of 1500: 1 Mbit/s; a loss holds acknowledgements back, which then come at once.
+    told = np.full(120, 12_500 * 1448 / 1500)
     told[44], told[45] = 0, 2 * told[45]
     table = connections({"a_mss": 1460})
 
-    def carried(told: np.ndarray, sent: np.ndarray = sent) -> int | None:
+    def carried(told: np.ndarray, sent: np.ndarray = sent, datagrams: int = 0) -> int | None:
         busy = {"bin": bins, "down": 0 * sent, "up": sent, "acknowledged": told}
+        busy["datagrams"] = np.full(len(bins), datagrams)
         return workload_study._carried_bps(Workload(table, 10**9, [], True, True, busy), "up")
 
     assert carried(told) is None, "less than seven tenths: other traffic shared the link"
     assert carried(told, sent * 0.8) == pytest.approx(1_000_000)
+    # Of 2000 bytes of datagrams as large a share as of TCP: 12 500 of 14 000.
+    assert carried(told, sent * 0.8, 2000) == pytest.approx(1_000_000 * (1 + 2000 / 14_000))
     # Four in five of the busier half have to be alike, and the half has to have five.
     assert carried(np.linspace(0.2, 2, 120) * told, sent * 0.8) is None
     assert carried(told * (bins < 90), sent * 0.5) == pytest.approx(1_000_000)
