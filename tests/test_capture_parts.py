@@ -198,12 +198,7 @@ def work(table: pl.DataFrame, bits: float = 8e5, seconds: int = 10) -> Workload:
 def test_what_captures_show_of_a_path_has_the_names_of_results() -> None:
     table = connections(
         {"a_bytes": 500_000, "b_bytes": 500_000, "b_data_pkts": 90, "b_again_pkts": 20, "duration_ns": 10**9},
-        {
-            "client_opens": False,
-            "a_data_pkts": 10,
-            "b_data_pkts": 200,
-            "b_again_pkts": 10,
-        },
+        {"client_opens": False, "a_data_pkts": 10, "b_data_pkts": 200, "b_again_pkts": 10},
         {"duration_ns": 2 * 10**9},
         {"cut": True, "duration_ns": 9 * 10**9},
         {"began_before": True, "duration_ns": 9 * 10**9},
