@@ -253,6 +253,14 @@ def sized(down: str, up: str) -> dict[str, Any]:
         ),
         (
             {
+                "scores": advice()["scores"]
+                | {"without_score": [{"load": "both", "user": who, "runs": 1, "of": 4} for who in "abcd"]},
+            },
+            ["and in runs of 1 more pair of load and user, as when"],
+            ["pairs"],
+        ),
+        (
+            {
                 "tried": [
                     one | {"without_score": [{"load": "both", "user": "web", "runs": 1, "of": 4}]}
                     for one in advice()["tried"]

@@ -7,6 +7,7 @@ from typing import Any
 from sojourn.report.answer.cells import listed
 from sojourn.report.configure import NAMES
 from sojourn.report.figures.values import upper
+from sojourn.study import counted
 from sojourn.sweep.advice.scores import OWN_SCALE
 
 About = Mapping[str, Any]
@@ -335,8 +336,8 @@ def without_score(about: About) -> list[str]:
         f"in {_of_runs(one['runs'], one['of'])}{_under(one['load'])} for {who(one['user'])}"
         for one in found[:_NAMED]
     ]
-    if more := len(found) - _NAMED:
-        runs += [f"in runs of {more} more loads and users"] if more > 0 else []
+    if (more := len(found) - _NAMED) > 0:
+        runs.append(f"in runs of {counted(more, 'more pair')} of load and user")
     said = []
     if runs:
         said = [

@@ -84,7 +84,7 @@ def _of_kind(kind: str, times: Times) -> dict[str, Any]:
     if kind == "voice":
         return {"codec": "g711a", "call": f"{times.call_s}s", "gap": "0s", "start-within": "1s"}
     if kind == "browser":
-        # Read for as long as usual, a page a minute, none would be asked for in many a run.
+        # With the usual reading times, half a minute on average, many a run would have no page.
         return {"dwell-bounds": ["1s", "2s"]}
     return {"pause": "1s"} if kind == "web" else {}
 
