@@ -21,8 +21,8 @@ pub struct Patience {
     /// The loop sleeps at least this long between two looks for packets, so that at high rates packets are taken in
     /// groups and the hosts get the processor.
     pub quantum: Span,
-    /// The last part of a wait that is spent asking for the time. Only for a thread that nothing else may interrupt:
-    /// otherwise the scheduler takes its time slice back just when a packet is due.
+    /// The last part of a wait that is spent asking for the time, at the least. Only for a thread that nothing else may
+    /// interrupt: otherwise the scheduler takes its time slice back just when a packet is due.
     pub spin: Span,
 }
 
@@ -37,6 +37,10 @@ impl Patience {
 /// which a packet is due, by a quantum. Without that, two things are lost: the hosts' processor, and the emulator's:
 /// the kernel stops `SCHED_FIFO` threads for 50 ms once they have run for 95 % of a second ("RT throttling").
 const MOST_AWAKE: i64 = 50;
+/// Where little happens, so much more of a wait is spent asking for the time: an eighth, and at most this. Processors
+/// sleep then, and a virtual one's timer may be a quarter of a millisecond late.
+const MOST_SPIN: Span = Span(250_000);
+const SPIN_SHARE: u64 = 8;
 /// Time awake that may be saved up, or owed, in nanoseconds.
 const MOST_SAVED: i64 = 1_000_000;
 /// Most descriptors that are waited for: two devices, and what ends the loop.
@@ -69,9 +73,30 @@ impl Monotonic {
         self.epoch
     }
 
+    /// How long before `until` the thread is to be awake.
+    fn spin(&self, until: Time) -> Span {
+        let least = self.patience.spin;
+        if least == Span::ZERO || self.saved <= 0 {
+            return Span::ZERO;
+        }
+        least.max(MOST_SPIN.min(Span(until.since(self.woken).0 / SPIN_SHARE)))
+    }
+
     fn sleep(&self, until: Time) {
         let at = TimeSpec::from_duration(std::time::Duration::from_nanos(self.epoch + until.0));
         let _ = clock_nanosleep(ClockId::CLOCK_MONOTONIC, nix::time::ClockNanosleepFlags::TIMER_ABSTIME, &at);
+    }
+
+    /// Asks for the time until then, and up to `blind` for packets too: one ends it.
+    fn stay_awake(&self, until: Time, blind: Time, readable: &[BorrowedFd<'_>]) {
+        while self.now() < blind {
+            if can_be_read(readable, Span::ZERO) {
+                return;
+            }
+        }
+        while self.now() < until {
+            std::hint::spin_loop();
+        }
     }
 
     /// Counts time awake and time asleep.
@@ -82,20 +107,24 @@ impl Monotonic {
 
     /// Sleeps until then, or until one of the descriptors can be read; returns when that was.
     fn sleep_or_read(&mut self, until: Time, readable: &[BorrowedFd<'_>]) -> Time {
-        let now = self.now();
-        if let Some(first) = readable.first() {
-            // No allocation for each wait.
-            let of = |place: usize| PollFd::new(*readable.get(place).unwrap_or(first), PollFlags::POLLIN);
-            let mut polled: [PollFd<'_>; MOST_DESCRIPTORS] = std::array::from_fn(of);
-            let count = readable.len().min(MOST_DESCRIPTORS);
-            let left = until.since(now).0.min(MOST_SLEEP.0);
-            let timeout = TimeSpec::from_duration(std::time::Duration::from_nanos(left));
-            let _ = ppoll(&mut polled[..count], Some(timeout), None);
-        } else {
+        if readable.is_empty() {
             self.sleep(until);
+        } else {
+            can_be_read(readable, until.since(self.now()));
         }
         self.now()
     }
+}
+
+/// Whether one of the descriptors can be read, now or within a time.
+fn can_be_read(readable: &[BorrowedFd<'_>], within: Span) -> bool {
+    let Some(first) = readable.first() else { return false };
+    // No allocation for each wait.
+    let of = |place: usize| PollFd::new(*readable.get(place).unwrap_or(first), PollFlags::POLLIN);
+    let mut polled: [PollFd<'_>; MOST_DESCRIPTORS] = std::array::from_fn(of);
+    let count = readable.len().min(MOST_DESCRIPTORS);
+    let timeout = TimeSpec::from_duration(std::time::Duration::from_nanos(within.0.min(MOST_SLEEP.0)));
+    ppoll(&mut polled[..count], Some(timeout), None).is_ok_and(|ready| ready > 0)
 }
 
 impl Clock for Monotonic {
@@ -105,7 +134,7 @@ impl Clock for Monotonic {
     }
 
     fn wait(&mut self, until: Time, readable: &[BorrowedFd<'_>]) {
-        let Patience { quantum, spin } = self.patience;
+        let quantum = self.patience.quantum;
         let begun = self.now();
         self.save(begun.since(self.woken), Span::ZERO);
         let mut now = begun;
@@ -115,7 +144,7 @@ impl Clock for Monotonic {
             self.sleep(rest);
             now = self.now();
         }
-        let spin = if owes { Span::ZERO } else { spin };
+        let spin = self.spin(until);
         if until - spin > now {
             now = self.sleep_or_read(until - spin, readable);
         }
@@ -123,9 +152,7 @@ impl Clock for Monotonic {
         self.woken = now;
         // Not if a packet has come: it may be due sooner.
         if until - spin <= now {
-            while self.now() < until {
-                std::hint::spin_loop();
-            }
+            self.stay_awake(until, until - spin.min(self.patience.spin), readable);
         }
     }
 }
@@ -139,6 +166,7 @@ pub fn monotonic_ns() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::fd::AsFd as _;
 
     #[test]
     fn a_wait_ends_at_its_time_and_not_before() {
@@ -170,7 +198,6 @@ mod tests {
     #[test]
     fn whichever_packet_comes_ends_a_wait() {
         use std::io::Write as _;
-        use std::os::fd::AsFd as _;
         use std::os::unix::net::UnixStream;
         let wakes_at_once = |patience, ready: usize| {
             let mut pairs = [0; 3].map(|_| UnixStream::pair().unwrap());
@@ -189,6 +216,28 @@ mod tests {
         let mut clock = Monotonic::new(Patience::PLAIN);
         clock.wait(Time(u64::MAX / 2), &[read.as_fd()]);
         assert!(clock.now() >= Time::ZERO + MOST_SLEEP && clock.now() < Time::ZERO + Span::from_secs(9));
+    }
+
+    #[test]
+    fn where_little_happens_a_thread_wakes_earlier() {
+        let mut clock = Monotonic::new(Patience::FIFO);
+        let spins = |clock: &Monotonic| [100_000, 800_000, 9_000_000].map(|ns| clock.spin(clock.woken + Span(ns)).0);
+        assert_eq!(spins(&clock), [50_000, 100_000, 250_000]);
+        clock.saved = 0;
+        assert_eq!(spins(&clock), [0; 3], "not on credit");
+        clock.saved = MOST_SAVED;
+        clock.be_patient();
+        assert_eq!(spins(&clock), [0; 3]);
+    }
+
+    #[test]
+    fn a_packet_that_comes_while_the_thread_is_awake_early_ends_its_wait() {
+        let (read, mut written) = std::os::unix::net::UnixStream::pair().unwrap();
+        let clock = Monotonic::new(Patience::FIFO);
+        std::io::Write::write_all(&mut written, &[1]).unwrap();
+        let until = clock.now() + Span::from_secs(5);
+        clock.stay_awake(until, until, &[read.as_fd()]);
+        assert!(clock.now() < until);
     }
 
     #[test]

@@ -16,7 +16,8 @@ use sojourn_sim::Direction;
 use std::io;
 use std::os::fd::BorrowedFd;
 
-/// Most packets taken from one device before those that are due are written.
+/// So many packets are taken from one device before those that are due are written, or more by a super-packet's. A host
+/// that was not looked at for long has dozens of these ready, of some forty packets each.
 const MOST_TOGETHER: usize = 64;
 /// A sender's stamp is this old at most, or half the delay, when its packet can be read.
 const GUARD: Span = Span(50_000);
@@ -147,7 +148,11 @@ impl Forwarder {
         let begun = clock.now();
         let stamped = self.sides[side].device.is_stamped();
         let mut last = Time::ZERO;
+        let enough = self.sides[side].counts.sent_pkts + MOST_TOGETHER as u64;
         for _ in 0..MOST_TOGETHER {
+            if self.sides[side].counts.sent_pkts >= enough {
+                break;
+            }
             let Some(length) = self.sides[side].device.read(&mut self.buffer)? else {
                 let guard = if stamped { GUARD.min(Span(self.sides[side].way.slack().0 / 2)) } else { Span::ZERO };
                 return Ok((begun - guard).max(last));

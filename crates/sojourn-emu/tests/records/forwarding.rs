@@ -232,6 +232,15 @@ fn a_look_takes_so_many_packets_and_no_more_before_it_gives_those_that_are_due()
     assert_eq!(bed.down().sent_pkts, 64);
     bed.turn(MS);
     assert_eq!((bed.down().sent_pkts, bed.forwarder.sides()[0].clamped.0), (70, 0), "nor are the others too late");
+    // Super-packets count by their pieces.
+    for k in 0..4 {
+        bed.sends(of_udp(10), &packet(1, 0, 28 + 400), 2 * MS + k);
+    }
+    let mut taken = |at| {
+        bed.turn(at);
+        bed.down().sent_pkts - 70
+    };
+    assert_eq!([3, 3, 3].map(|ms| taken(ms * MS)), [80, 160, 160]);
 }
 
 #[test]
