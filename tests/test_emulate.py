@@ -320,6 +320,9 @@ def test_the_other_end_may_be_this_machine(sojourn: Command) -> None:
             peer.sendall(b"!")
         _, said = running.communicate(timeout=HANGS_S)
     assert running.returncode == 0 and "packets dropped" in said, said
+    # This machine's end is made as well as one of its own is.
+    without = set(emulate(sojourn, "--server", "true", command=["true"])["engine"]["without"])
+    assert without == {line.split("note: without ")[1] for line in said.splitlines() if "without " in line}
 
 
 def test_a_rate_trace_and_metrics_while_it_runs(sojourn: Command) -> None:

@@ -166,7 +166,7 @@ impl Maker<'_> {
         }
         because(routing.up(index, Some((setup.mtu, RING))), &format!("an MTU of {} cannot be set", setup.mtu))?;
         self.address(&routing, index, addresses, is_home)?;
-        let threaded_napi = self.thread_napi(&interface, is_home);
+        let threaded_napi = self.thread_napi(&interface);
         let device = Some(Device::new(tun, true, stamps));
         let end = End { network, interface, addresses: addresses[0], device };
         Ok(Made { end, threaded_napi, no_stamps })
@@ -211,10 +211,10 @@ impl Maker<'_> {
     }
 
     /// Has threads of the kernel, which run before others, take in what an interface is given; says whether they do.
-    fn thread_napi(&self, interface: &str, is_home: bool) -> bool {
+    fn thread_napi(&self, interface: &str) -> bool {
         let before = processor::napi_threads(interface);
         let threaded = self.sees_sys
-            && (is_home || namespace::mount_fresh("sysfs", "/sys").is_ok())
+            && namespace::mount_fresh("sysfs", "/sys").is_ok()
             && std::fs::write(format!("/sys/class/net/{interface}/threaded"), "1").is_ok();
         processor::napi_threads(interface)
             .into_iter()
