@@ -34,6 +34,13 @@ def _flows(source: str, direction: str, count: int = 1) -> str:
     return f'[[flows]]\nsource = {source}\ntransport = "cubic"\ndirection = "{direction}"\ncount = {count}\n'
 
 
+_VOICE = """[[flows]]
+source = { kind = "cbr", rate = "4Mbit", size = "200B" }
+transport = "udp"
+direction = "down"
+"""
+
+
 def _users(kind: str, count: int) -> str:
     return f'[[users]]\nkind = "{kind}"\ncount = {count}\n'
 
@@ -44,6 +51,7 @@ CASES = {
     "bulk-4-small": (12, _flows(_BULK, "down", 4)),
     "bulk-4-large": (250, _flows(_BULK, "down", 4)),
     "bulk-both-ways": (50, _flows(_BULK, "down", 3) + _flows(_BULK, "up", 2)),
+    "bulk-voice": (50, _flows(_BULK, "down", 2) + _VOICE),
     "sessions-light": (50, _flows(_SESSIONS, "down", 5)),
     "sessions": (50, _flows(_SESSIONS, "down", 12)),
     "sessions-large": (250, _flows(_SESSIONS, "down", 12)),

@@ -1,6 +1,7 @@
 //! From frames to a workload. Memory is bounded: so many connections, so many turns and datagrams.
 
 use super::connection::{Connection, LOST, NEAR_NS};
+use super::datagrams::Datagrams;
 use super::first_flight::{InitialWindows, full_segment, may_be_full, one_segment};
 use super::header::extra;
 use super::on_link::on_link;
@@ -33,11 +34,10 @@ type Host = (Address, u16);
 /// Protocol, and the two ends in order.
 type Key = (bool, Host, Host);
 
-/// A flow of datagrams: by turn the direction, the size and the time.
 #[derive(Debug)]
 enum Kept {
     Tcp(Box<Connection>),
-    Udp { first_ns: i64, last_ns: i64, datagrams: Vec<Turn> },
+    Udp(Datagrams),
 }
 
 #[derive(Debug)]
@@ -56,7 +56,7 @@ impl Entry {
     fn offered(&self, end: usize) -> Option<u16> {
         match &self.kept {
             Kept::Tcp(connection) => connection.ways[end].mss,
-            Kept::Udp { .. } => None,
+            Kept::Udp(_) => None,
         }
     }
 }
@@ -127,10 +127,8 @@ impl Extractor {
                 acknowledged = (connection.ways[1 - by].acked - acked).max(0) as u64;
                 answered = connection.ways[1 - by].answered_in();
             }
-            (Kept::Udp { last_ns, datagrams, .. }, Transport::Udp { length, .. }) if more => {
-                let wait_ns = now.saturating_sub(*last_ns).max(0) as u64;
-                *last_ns = now.max(*last_ns);
-                datagrams.push(Turn { accepted: by == 1, bytes: u64::from(length), wait_ns, heard: 0, writes: 1 });
+            (Kept::Udp(datagrams), Transport::Udp { length, .. }) if more => {
+                datagrams.add(by == 1, u64::from(length), now);
                 self.turns += 1;
             }
             _ => self.workload.beyond_bound += 1,
@@ -176,7 +174,7 @@ impl Extractor {
         let (opener, acceptor) = if answers { (destination, source) } else { (source, destination) };
         let kept = match tcp {
             true => Kept::Tcp(Box::new(Connection::new(now, !answers))),
-            false => Kept::Udp { first_ns: now, last_ns: now, datagrams: Vec::new() },
+            false => Kept::Udp(Datagrams::new(now)),
         };
         self.entries.push(Entry { opener, acceptor, kept });
         for (host, peer, opened) in [(opener, acceptor, 1), (acceptor, opener, -1)] {
@@ -208,6 +206,14 @@ impl Extractor {
         self.waits.settle();
         let (first, last) = self.span.unwrap_or((0, 0));
         let sides = Sides::of(&self.hosts, self.entries.iter().map(Entry::hosts));
+        for entry in &mut self.entries {
+            let hosts = [entry.opener.0, entry.acceptor.0];
+            let Kept::Udp(datagrams) = &mut entry.kept else { continue };
+            for (host, accepted) in hosts.into_iter().zip([false, true]).filter(|(host, _)| sides.is_far(*host)) {
+                let own = self.waits.of(host).from;
+                datagrams.without_waits(accepted, if own.is_empty() { self.waits.most() } else { own });
+            }
+        }
         let ends = self.ends();
         let began: Vec<_> = ends.iter().zip(&self.entries).map(|(ends, entry)| ends.began(entry)).collect();
         let first = began.iter().fold(first, |first, began| first.min(*began));
@@ -295,11 +301,12 @@ struct Ends<'a> {
 impl Ends<'_> {
     /// When the opener sent what was seen first: its way to the capture, and queues on it, are no part of the workload.
     fn began(&self, entry: &Entry) -> i64 {
-        let (first_ns, by_opener) = match &entry.kept {
-            Kept::Tcp(connection) => (connection.first_ns, connection.by_opener),
-            Kept::Udp { first_ns, .. } => (*first_ns, true),
+        let (first_ns, by_opener, as_sent) = match &entry.kept {
+            Kept::Tcp(connection) => (connection.first_ns, connection.by_opener, false),
+            Kept::Udp(datagrams) => (datagrams.first_ns, true, datagrams.as_sent),
         };
         match self.parts[0].filter(|part| by_opener && *part >= NEAR_NS) {
+            Some(part) if as_sent => first_ns.saturating_sub(part / 2),
             Some(part) => self.waits[0].went(first_ns, 0).saturating_sub(part / 2),
             None => first_ns,
         }
@@ -351,12 +358,12 @@ fn recorded(entry: &Entry, start_ns: u64, last: i64, ends: &Ends<'_>, client_ope
             }
             found.turns.retain(|turn| turn.bytes > 0);
         }
-        Kept::Udp { first_ns, last_ns, datagrams } => {
+        Kept::Udp(datagrams) => {
             found.tcp = false;
-            found.duration_ns = since(*last_ns, *first_ns);
-            found.seen = [false, true].map(|b| datagrams.iter().any(|datagram| datagram.accepted == b));
+            found.duration_ns = since(datagrams.last_ns, datagrams.first_ns);
+            found.seen = [false, true].map(|b| datagrams.turns.iter().any(|datagram| datagram.accepted == b));
             found.rtt_ns = found.parts_ns[0].zip(found.parts_ns[1]).map(|(a, b)| a + b);
-            found.turns.clone_from(datagrams);
+            found.turns.clone_from(&datagrams.turns);
         }
     }
     for turn in &found.turns {

@@ -14,9 +14,11 @@
 //! that the capture did not see are those that the other direction acknowledges. Differences: an end's base round trip
 //! is the least over all connections between two hosts; a turn of the same end begins after 100 ms in which all was
 //! acknowledged (Tmix: 500 ms); what queues and repairs in front of the capture took is no part of a far end's times
-//! ([`crate::Meter`] tells of the queues); what is not TCP is kept datagram by datagram.
+//! ([`crate::Meter`] tells of the queues); what is not TCP is kept datagram by datagram, without what they waited in
+//! front of the capture where that is known.
 
 mod connection;
+mod datagrams;
 mod extractor;
 mod first_flight;
 mod header;

@@ -67,6 +67,11 @@ impl<'a> Sides<'a> {
         self.hosts.get(&host).map_or((0, 0), |stand| (-stand.serves, stand.opened))
     }
 
+    /// Whether a host is known to be away from the capture.
+    pub(super) fn is_far(&self, host: Address) -> bool {
+        self.are_told && self.is_near(self.sign, host) == Some(false)
+    }
+
     /// Of a host that was not seen to send, nothing is known.
     fn is_near(&self, sign: usize, host: Address) -> Option<bool> {
         let stand = self.hosts.get(&host).filter(|stand| stand.near[sign] + stand.far[sign] > 0)?;

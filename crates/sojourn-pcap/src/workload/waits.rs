@@ -124,6 +124,12 @@ impl Waits {
         }
     }
 
+    /// What packets from a host waited, of the one that tells most.
+    pub(super) fn most(&self) -> &[(i64, i64)] {
+        let from = self.told.iter().filter(|((_, to), _)| !to).map(|(_, told)| told.as_slice());
+        from.max_by_key(|told| told.len()).unwrap_or_default()
+    }
+
     pub(super) fn of(&self, host: Address) -> Host<'_> {
         let [from, to] = [false, true].map(|to| self.told.get(&(host, to)).map_or(&[][..], Vec::as_slice));
         let own = self.own.get(&host).copied().unwrap_or_default();
@@ -160,7 +166,7 @@ fn transmission(own: Transmission, payload: u32) -> i64 {
 }
 
 /// What a packet seen `at` waited; `ahead`: it was seen before it waited.
-fn waited(told: &[(i64, i64)], at: i64, ahead: bool) -> i64 {
+pub(super) fn waited(told: &[(i64, i64)], at: i64, ahead: bool) -> i64 {
     queue::between(told, at, ahead).unwrap_or_else(|| {
         let next = told.partition_point(|(time, _)| *time < at);
         match if ahead { next.checked_sub(1).and_then(|last| told.get(last)) } else { told.get(next) } {

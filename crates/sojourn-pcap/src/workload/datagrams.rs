@@ -1,0 +1,187 @@
+//! A flow of datagrams, and when they were sent that waited in a queue in front of the capture.
+//!
+//! Nothing in a datagram tells how long it waited, but packets of TCP beside it do if they share its queue. Whether
+//! they do shows in the datagrams: of a time in which the wait grows, so much less was sent in what is seen of it. The
+//! number in windows falls by the rate times what the wait grew, if the queue is shared, and not at all where each flow
+//! has its own. So it is the slope of a regression that says which; where it is neither, times stay as they were seen.
+//! A queue keeps datagrams in order: what is inexact in waits that others tell changes times, not the order.
+
+use super::queue::between;
+use super::turns::Turn;
+use super::waits::waited;
+
+/// Windows in which datagrams are counted, and silences that are no part of one.
+const WINDOW_NS: i64 = 100_000_000;
+const SILENCE_NS: i64 = 1_000_000_000;
+/// Windows without which nothing is said.
+const LEAST: usize = 20;
+/// How far from one the slope may be, with two standard errors: then it is not zero.
+const OFF: f64 = 0.5;
+
+/// By turn the direction, the size and the time since the last one.
+#[derive(Debug)]
+pub(super) struct Datagrams {
+    pub(super) first_ns: i64,
+    pub(super) last_ns: i64,
+    pub(super) turns: Vec<Turn>,
+    /// One end's times are those of sending, not of passing the capture.
+    pub(super) as_sent: bool,
+}
+
+impl Datagrams {
+    pub(super) fn new(now: i64) -> Self {
+        Self { first_ns: now, last_ns: now, turns: Vec::new(), as_sent: false }
+    }
+
+    pub(super) fn add(&mut self, accepted: bool, bytes: u64, now: i64) {
+        let wait_ns = now.saturating_sub(self.last_ns).max(0) as u64;
+        self.last_ns = now.max(self.last_ns);
+        self.turns.push(Turn { accepted, bytes, wait_ns, heard: 0, writes: 1 });
+    }
+
+    /// Take off what the datagrams of an end waited, if they shared a queue with packets of which that is `told`.
+    pub(super) fn without_waits(&mut self, accepted: bool, told: &[(i64, i64)]) {
+        let mut at = self.first_ns;
+        let mut timed: Vec<(i64, Turn)> = Vec::with_capacity(self.turns.len());
+        for turn in &self.turns {
+            at = at.saturating_add_unsigned(turn.wait_ns);
+            timed.push((at, *turn));
+        }
+        let theirs = |(_, turn): &&mut (i64, Turn)| turn.accepted == accepted;
+        let mut times: Vec<i64> = timed.iter_mut().filter(theirs).map(|(at, _)| *at).collect();
+        if !share(&times, told) {
+            return;
+        }
+        times.iter_mut().for_each(|at| *at = at.saturating_sub(waited(told, *at, false)));
+        times.sort_unstable();
+        timed.iter_mut().filter(theirs).zip(times).for_each(|((at, _), sent)| *at = sent);
+        timed.sort_by_key(|(at, _)| *at);
+        *self = Self { as_sent: true, ..Self::new(timed.first().map_or(self.first_ns, |(at, _)| *at)) };
+        timed.iter().for_each(|(at, turn)| self.add(turn.accepted, turn.bytes, *at));
+    }
+}
+
+/// Whether datagrams seen at these times waited as is told of other packets.
+fn share(times: &[i64], told: &[(i64, i64)]) -> bool {
+    let windows = windows(times, told);
+    let count = windows.len() as f64;
+    let [counted, grown] = [0, 1].map(|of| windows.iter().map(|window| window[of]).sum::<f64>() / count);
+    let sum = |of: &dyn Fn(f64, f64) -> f64| {
+        windows.iter().map(|[number, grew]| of(number - counted, grew - grown)).sum::<f64>()
+    };
+    // What was sent is counted in windows less what the wait grew.
+    let width = WINDOW_NS as f64;
+    let rate = counted / (width - grown);
+    let moved = sum(&|_, grew| grew * grew);
+    let slope = -sum(&|number, grew| number * grew) / moved;
+    let left = sum(&|number, grew| (number + slope * grew).powi(2));
+    let error = (left / (count - 2.0) / moved).sqrt();
+    windows.len() >= LEAST && (slope / rate - 1.0).abs() + 2.0 * error / rate < OFF
+}
+
+/// Of windows in which datagrams went on: their number, and what the wait grew, where that is told.
+fn windows(times: &[i64], told: &[(i64, i64)]) -> Vec<[f64; 2]> {
+    let mut windows = Vec::new();
+    for stretch in times.chunk_by(|one, next| next.saturating_sub(*one) < SILENCE_NS) {
+        let (mut begin, mut rest) = (stretch[0], stretch);
+        while let Some(end) = begin.checked_add(WINDOW_NS).filter(|end| *end <= stretch[stretch.len() - 1]) {
+            let inside = rest.partition_point(|at| *at < end);
+            let waits = [begin, end].map(|at| between(told, at, false));
+            if let [Some(before), Some(after)] = waits {
+                windows.push([inside as f64, after.saturating_sub(before) as f64]);
+            }
+            (begin, rest) = (end, &rest[inside..]);
+        }
+    }
+    windows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: i64 = 1_000_000;
+
+    /// What a packet that leaves at a time waited, ms: a sawtooth, each tooth 700 ms.
+    fn sawtooth(at: i64) -> i64 {
+        20 + at % 700 / 20
+    }
+
+    /// Packets of TCP every 7 ms that tell what they waited.
+    fn told() -> Vec<(i64, i64)> {
+        (0..1500).map(|at| (7 * at * MS, sawtooth(7 * at) * MS)).collect()
+    }
+
+    /// Datagrams sent every 5 ms: when they leave that queue, as its waits then say.
+    fn behind() -> Vec<i64> {
+        let mut at = 0;
+        let sent = (0..1900).map(|n| 5 * n);
+        let left = sent.map(|sent| {
+            while at - sawtooth(at) < sent {
+                at += 1;
+            }
+            at * MS
+        });
+        left.collect()
+    }
+
+    fn flow(times: &[i64], accepted: bool) -> Datagrams {
+        let mut flow = Datagrams::new(times[0]);
+        times.iter().enumerate().for_each(|(n, at)| flow.add(accepted, n as u64, *at));
+        flow
+    }
+
+    fn times(flow: &Datagrams) -> Vec<(i64, bool)> {
+        let mut at = flow.first_ns;
+        let later = |turn: &Turn| {
+            at += turn.wait_ns as i64;
+            (at, turn.accepted)
+        };
+        flow.turns.iter().map(later).collect()
+    }
+
+    /// Of datagrams that were sent every 5 ms, how many come 3 ms or more before or after their time.
+    fn uneven(flow: &Datagrams) -> usize {
+        let mut late: Vec<i64> = times(flow).iter().zip(0..).map(|((at, _), n)| at - 5 * n * MS).collect();
+        late.sort_unstable();
+        let middle = late[late.len() / 2];
+        late.iter().filter(|late| (*late - middle).abs() > 3 * MS).count()
+    }
+
+    #[test]
+    fn datagrams_that_share_a_queue_were_sent_as_evenly_as_they_were() {
+        let mut flow = flow(&behind(), true);
+        assert!(uneven(&flow) > 1500);
+        flow.without_waits(true, &told());
+        assert!(flow.as_sent && uneven(&flow) < 150, "{}", uneven(&flow));
+        assert!(flow.turns.iter().map(|turn| turn.bytes).eq(0..1900), "in order");
+        assert_eq!(times(&flow)[1899].0, flow.last_ns);
+    }
+
+    #[test]
+    fn where_each_flow_has_its_queue_times_stay_as_they_were_seen() {
+        let even: Vec<i64> = (0..1900).map(|n| 5 * n * MS).collect();
+        // Those of the other end, few ones, and where nobody waited.
+        let other = (flow(&behind(), false), told());
+        let few = (flow(&behind()[..300], true), told());
+        let calm = (flow(&behind(), true), told().into_iter().map(|(at, _)| (at, 5 * MS)).collect());
+        for (mut flow, told) in [(flow(&even, true), told()), other, few, calm] {
+            let before = times(&flow);
+            flow.without_waits(true, &told);
+            assert!(!flow.as_sent && times(&flow) == before);
+        }
+    }
+
+    #[test]
+    fn what_the_other_end_sends_keeps_its_times() {
+        let mut flow = Datagrams::new(0);
+        let mut both: Vec<(i64, bool)> = behind().into_iter().map(|at| (at, true)).collect();
+        both.extend((0..900).map(|n| (11 * n * MS, false)));
+        both.sort_unstable();
+        both.iter().for_each(|(at, accepted)| flow.add(*accepted, 100, *at));
+        flow.without_waits(true, &told());
+        assert!(flow.as_sent);
+        let theirs: Vec<i64> = times(&flow).iter().filter(|(_, accepted)| !accepted).map(|(at, _)| *at).collect();
+        assert_eq!(theirs, (0..900).map(|n| 11 * n * MS).collect::<Vec<_>>());
+    }
+}
