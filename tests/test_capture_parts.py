@@ -182,7 +182,8 @@ def test_rows_of_hosts_have_both_ways_and_what_was_not_seen() -> None:
 def connections(*rows: dict[str, Any]) -> pl.DataFrame:
     usual: dict[str, Any] = {"tcp": True, "client_opens": True, "cut": False, "began_before": False}
     usual |= {f"{end}_{what}": 0 for end in "ab" for what in ("bytes", "data_pkts", "again_pkts", "window")}
-    usual |= {"duration_ns": 0, "turns": [1], "rtt_ns": 40_000_000, "a_mss": 1460, "b_mss": 1460}
+    usual |= {"duration_ns": 0, "rtt_ns": 40_000_000, "a_mss": 1460, "b_mss": 1460}
+    usual |= {"turns": [{"accepted": True}]}
     usual |= {"a_initial_window": None, "b_initial_window": None, "a_seen": True, "b_seen": True}
     integer = {f"{end}_initial_window": pl.Int64 for end in "ab"} | {"rtt_ns": pl.Int64}
     return pl.DataFrame([usual | row for row in rows], schema_overrides=integer)

@@ -264,6 +264,19 @@ def test_what_is_lost_is_counted_by_where_the_capture_is() -> None:
     assert next(path for path, _, _ in measured(replace(of, length_ns=0), "down", 1, {})) == "links.down.loss"
 
 
+def test_where_datagrams_share_a_link_its_loss_is_not_that_of_its_segments() -> None:
+    up, down = "links.up.loss", "links.down.loss"
+    lost = {up: 3 / 360, down: 20 / 320}
+    for count, opens, shared in ((33, True, None), (34, True, down), (41, False, up)):
+        flow = {"tcp": False, "turns": [TURN] * count, "client_opens": opens}
+        of = found(connections=connections({"a_data_pkts": 360}, flow))
+        seen = {path: number for path, number, _ in measured(of, "down", 80_000, {})}
+        again = {"flows.retransmits": 23} if shared else {}
+        told = {path: share for path, share in lost.items() if path != shared} | again
+        assert {path: seen.get(path) for path in told} == pytest.approx(told)
+        assert not seen.keys() & ({*lost, "flows.retransmits"} - told.keys())
+
+
 def test_what_is_not_known_of_a_connection_is_null_and_turns_are_cut_to_4_gb() -> None:
     unknown = {f"{end}_{what}": np.array([-1, 0]) for end in "ab"
                for what in ("part_ns", "mss", "initial_window", "window")}  # fmt: skip

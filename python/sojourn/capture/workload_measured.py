@@ -2,7 +2,9 @@
 
 Loss is the share of segments with payload that begin below what had passed before: sent again, or overtaken.
 Towards the capture what was lost is not in it, so the loss is again / (seen + again); away from it, what is
-lost later is in it, so it is again / seen. What was sent again in vain counts as lost.
+lost later is in it, so it is again / seen. What was sent again in vain counts as lost. Of datagrams nobody
+tells what was lost: where they are more than a tenth of a link's packets, the loss of its segments is not
+that of the link, and how many segments were sent again stands there instead.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,6 +18,8 @@ from sojourn.capture.workload import Workload
 _WAITS = {"mean": "mean_ms", "p50": "p50_ms", "p95": "p95_ms", "p99": "p99_ms", "max": "max_ms"}
 _LEAST_PKTS = 100
 """Fewer segments than this tell nothing of loss."""
+_MOST_DATAGRAMS = 0.1
+"""Share of a link's packets: what its segments lose is the link's loss to no more than this."""
 
 
 def measured(
@@ -49,10 +53,16 @@ def measured(
             how = "Queueing delay: as sojourn measure infers it from the captures."
             if (number := way.get(theirs)) is not None:
                 yield f"links.{link}.queue_delay_ms.{ours}", number, how
-    for link in ("down", "up"):
-        seen, again = _segments(tcp, link)
-        if seen >= _LEAST_PKTS:
-            how = "Loss: segments sent again or overtaken; what was sent again in vain counts, too."
+    told = [(link, *_segments(tcp, link), _datagrams(found.connections, link)) for link in ("down", "up")]
+    if any(seen and datagrams > _MOST_DATAGRAMS * (seen + datagrams) for _, seen, _, datagrams in told):
+        how = "Sent again: segments of TCP, or overtaken; the link's loss would be of datagrams, too."
+        yield "flows.retransmits", float(sum(again for _, _, again, _ in told)), how
+    for link, seen, again, datagrams in told:
+        if seen >= _LEAST_PKTS and datagrams <= _MOST_DATAGRAMS * (seen + datagrams):
+            how = (
+                "Loss: segments sent again or overtaken; what was sent again in vain counts, too. "
+                "Single runs of one traffic differ in it by a tenth and more (docs/workload.md)."
+            )
             yield f"links.{link}.loss", again / (seen + again if link == near else seen), how
     whole = tcp.filter(~pl.col("cut") & ~pl.col("began_before") & (pl.col("turns").list.len() > 0))
     for share in (50, 95):
@@ -74,3 +84,10 @@ def _segments(tcp: pl.DataFrame, link: str) -> tuple[int, int]:
         for name in ("data", "again")
     )
     return tcp.select(*either).row(0)
+
+
+def _datagrams(connections: pl.DataFrame, link: str) -> int:
+    """Return the datagrams towards the clients (``down``) or from them."""
+    turns = connections.filter(~pl.col("tcp")).select("client_opens", "turns").explode("turns").drop_nulls()
+    by_client = pl.col("client_opens") != pl.col("turns").struct.field("accepted")
+    return turns.filter(by_client if link == "up" else ~by_client).height
