@@ -206,6 +206,10 @@ def test_a_page_says_and_shows_what_it_did(name: str, tmp_path: Path) -> None:
         assert found.splitlines() == (PAGES / f"{name}.{kind}").read_text(encoding="utf-8").splitlines()
 
 
+def test_no_number_of_a_page_breaks_at_its_thousands(tmp_path: Path) -> None:
+    assert "12\xa0345" in from_captures(tmp_path).read_text(encoding="utf-8")
+
+
 def test_every_page_that_is_kept_is_made() -> None:
     assert {file.stem for file in PAGES.iterdir()} == set(MADE)
 

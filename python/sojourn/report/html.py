@@ -70,7 +70,7 @@ def write(page: Path, template: str, **values: Any) -> Path:
     )
     environment.filters |= {"outlined": outlined, "asset": _asset, "embedded": _embedded}
     environment.filters["milliseconds"] = ms_brief
-    html = environment.get_template(template).render(**values)
+    html = whole_numbers(environment.get_template(template).render(**values))
     atomic.write(page, lambda file: file.write(html.encode()))
     return page
 
@@ -78,6 +78,19 @@ def write(page: Path, template: str, **values: Any) -> Path:
 _HEADING = re.compile(r"<h(?P<level>[1-6])(?P<attributes>[^>]*)>(?P<inner>.*?)</h(?P=level)>", re.DOTALL)
 _TABLE = re.compile(r"<table[^>]*>(?!\s*<caption)")
 _MARKS = re.compile(f"{_HEADING.pattern}|{_TABLE.pattern}", re.DOTALL)
+
+
+_LITERAL = r"<(?P<name>script|style|svg|pre|code)\b.*?</(?P=name)>|<[^>]*>"
+_THOUSANDS = re.compile(rf"(?P<kept>{_LITERAL})|(?<=\d) (?=\d{{3}}(?!\d))", re.DOTALL)
+
+
+def whole_numbers(html: str) -> str:
+    """Keep a number on one line: the spaces between its thousands do not break, but in code and figures.
+
+    >>> whole_numbers("<p title='12 345'>12 345 of <code>limit 1 000</code>").replace("\\xa0", "_")
+    "<p title='12 345'>12_345 of <code>limit 1 000</code>"
+    """
+    return _THOUSANDS.sub(lambda found: found["kept"] or "\u00a0", html)
 
 
 def outlined(body: str) -> Outline:

@@ -18,7 +18,7 @@ from sojourn.report.facts import reproduce
 from sojourn.report.figures import labels_of
 from sojourn.report.figures.default import score_paths
 from sojourn.report.figures.kinds.kind import is_number
-from sojourn.report.figures.values import Value, axis_name, has_name, value
+from sojourn.report.figures.values import Value, axis_name, has_name, span, value
 from sojourn.report.listening import listen
 from sojourn.results import Results, engines, excess
 from sojourn.results.bounded import awaited, lower_bounds
@@ -168,7 +168,7 @@ def _mean(shown: Value, found: Iterable[Any]) -> list[Any] | None:
     return [
         *(_short(each * shown.factor) for each in (mean, low, high)),
         shown.text(mean),
-        f"{shown.text(low)} to {shown.text(high)}",
+        span(shown.text(low), shown.text(high)),
     ]
 
 
