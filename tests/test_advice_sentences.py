@@ -123,8 +123,27 @@ def sized(down: str, up: str) -> dict[str, Any]:
                 "tried": [one | {"worst": 1.2} for one in advice()["tried"]],
                 "by_load": {load: one | {"worst": 1.2} for load, one in advice()["by_load"].items()},
             },
-            ["not even without a load: what limits it are its rates or its round trip."],
-            ["for that load"],
+            [
+                "No queue that was tried makes this line enough, not even without a load: what limits it are "
+                "its rates or its round trip. The least bad is CoDel, in both directions. Its worst-off user",
+            ],
+            ["for that load", "Choose"],
+        ),
+        # One among equals is not said to be the best.
+        (
+            {
+                "certain": False,
+                "decided_by": "order",
+                "alike": [{way: {"kind": "pie"} for way in ("down", "up")}],
+                "scores": advice()["scores"] | {"worst": 1.0, "interval": None},
+                "tried": [one | {"worst": 1.0} for one in advice()["tried"]],
+                "by_load": {load: one | {"worst": 1.0} for load, one in advice()["by_load"].items()},
+            },
+            [
+                "round trip. Of those that cannot be told apart the advice names CoDel, in both directions.",
+                "bad. It cannot be told from PIE: among these simplicity decided",
+            ],
+            ["least bad", "Choose"],
         ),
         (
             {
@@ -313,6 +332,9 @@ def test_a_front_of_one_that_is_not_advised_is_not_called_best() -> None:
     assert sentences.read_front([one], one) == "CoDel is best in both; there is nothing to trade."
     said = "FIFO of 8 packets has the best mean of both; why CoDel is advised is said above."
     assert sentences.read_front([other], one) == said
+    alike = [one | {"worst": 1.01, "utilisation": used} for used in (0.0002, 0.0003)]
+    said = "All of these have 1.01 at 0.0%; there is nothing to trade."
+    assert sentences.read_front(alike, one) == said
 
 
 @pytest.mark.parametrize(

@@ -192,7 +192,7 @@ def test_only_what_all_choices_have_is_compared() -> None:
     ]
     found = answer(results, {RATE: ["0.4Mbit", "2Mbit"], KIND: ["fifo", "codel"]})
     assert found.ranking.compared == ["2Mbit"]
-    assert "Not compared: 0.4Mbit, where not every choice has results." in found.sentences
+    assert "Not compared: 0.4Mbit, where not every choice has numbers." in found.sentences
     nothing = answer(results[:2] + results[4:], {RATE: ["0.4Mbit", "2Mbit"], KIND: ["fifo", "codel"]})
     assert nothing.ranking.decided == "none"
     assert (
@@ -206,6 +206,22 @@ def test_a_goal_that_one_choice_has_no_number_for_sets_none_of_them_apart() -> N
     found = compare({choice: [{**voice(4.2), **of}] * 3 for choice, of in pages.items()})
     assert {choice: size for choice, (size, _) in found.ranking.worst.items()} == dict.fromkeys(pages, 0.0)
     assert found.ranking.alike == list(pages)
+    said = (
+        "With pie there is no number for “browsing, median page load time at most 4 s” and 2 more goals, as "
+        "when nothing "
+        "ends in time: there the choices are compared by the other goals alone. So pie may be the worst by "
+        "those, though chosen."
+    )
+    assert said in found.sentences
+    none = found.verdicts["", "pie"]
+    assert (none.word, none.good) == ("close", False) and none.more.endswith(
+        "no number, so a longer run may tell"
+    )
+    assert not none.of_scores and none.of_length, "more runs do not tell, longer ones may"
+    assert "With pie all goals are kept" not in " ".join(found.sentences)
+    # What none of the choices has is nothing that one of them lacks.
+    nobody = compare({choice: [voice(4.2)] * 3 for choice in ("fifo", "codel")})
+    assert nobody.verdicts["", "codel"].word == "yes" and not nobody.verdicts["", "codel"].lacking
 
 
 def test_axes_that_are_no_queues_are_not_invented_into_some() -> None:

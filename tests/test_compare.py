@@ -116,7 +116,6 @@ def test_what_is_larger_does_not_read_as_none(tmp_path: Path) -> None:
     wide, narrow = waits(tmp_path / "f", 0.3, 0.3), waits(tmp_path / "g", 0.5, 0.501)
     [sure] = compared(wide, narrow, (delay,)).differences
     assert line(sure).endswith("0.3 → 0.5 ms (difference +0.2, worse)")
-    assert table(compared(wide, narrow, (delay,)), delay).rows[0][1:5] == ["0.3", "0.5", "+0.2", "+0.2"]
     unsure = compared(first, waits(tmp_path / "e", 0.37, 0.38), (delay,))
     assert unsure.differences[0].larger is False
     assert table(unsure, delay).rows[0][1:4] == ["0.4", "0.4", "0.0"]

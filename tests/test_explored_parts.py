@@ -103,7 +103,7 @@ def test_an_explorer_says_what_its_cells_lack() -> None:
     made = "Made by sojourn 1, build b."
     assert notes("x", "x", "y", "y") == [made]
     assert notes("x", "y") == ["Every cell was run once and has no interval.", made]
-    assert notes("x", "y", "y") == ["1 of 2 cells were run once and have no interval.", made]
+    assert notes("x", "y", "y") == ["1 of 2 cells was run once and has no interval.", made]
     assert notes("x", captured=True) == []  # no engine made captures
     assert notes("x", "x", missing=3)[0].startswith("3 of the study's points are not there yet")
     assert notes("x", "x", left_out=1)[0].startswith("1 of 1 cells are here without their links over time")

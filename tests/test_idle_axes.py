@@ -66,6 +66,17 @@ def test_what_replications_differ_by_is_not_the_axis() -> None:
     assert said(study(QUEUES, sets=(("repeat", "3"),))) == [idle.sentence("path.queue", 2)]
 
 
+def test_times_of_reading_that_nothing_waits_for_are_said_to_change_nothing() -> None:
+    swept = '"path.reading" = ["0us", "29us", "1ms"]'
+    plain = study(swept)
+    why = 'sweep.path.reading: its values make the same runs, since no flow or user has stack = "linux"'
+    assert idle.unread({"path.reading": "1ms"}, plain.document) == [why] and not said(plain)
+    assert not idle.unread({"path.down.rate": "1Mbit"}, plain.document)
+    assert not idle.unread({"path.reading": "1ms"}, plain.document | {"workload": "household-evening"})
+    waits = study(f'{swept}\n"flows.0.stack" = ["linux"]')
+    assert not idle.unread({"path.reading": "1ms"}, waits.document)
+
+
 def test_the_reason_is_told_where_it_is_known() -> None:
     assert idle.sentence("path.queue.limit", 3).endswith("same runs, since every link has a queue of its own")
     assert idle.sentence("path.down.rate", 3) == "sweep.path.down.rate: its 3 values make the same runs"

@@ -105,7 +105,12 @@ def test_the_cell_that_was_measured_is_named() -> None:
         "at a = 3, which is no cell of this study."
     )
     plain = Measured("m.csv", [], {})
-    assert _named(cells[0], plain) == "1, x" and _says(plain, cells).endswith("(means over replications).")
+    assert _named(cells[0], plain) == "1, x"
+    for runs, end in (
+        ([("h", {})] * 2, "in each cell (means over replications)."),
+        ([("h", {})], "in each cell."),
+    ):
+        assert _says(plain, [Cell({"a": "1"}, runs)]).endswith(end)
     assert _named(Cell({}, []), plain) == "simulated"
 
 

@@ -354,9 +354,9 @@ def test_a_suite_is_resumed(sojourn: Command, tmp_path: Path) -> None:
         "1",
     ]
     first = sojourn("suite", *arguments, "--seeds", "1", "--out", str(tmp_path), svg_only=True)
-    assert "1 runs in" in first.stderr and "0 were there" in first.stderr
+    assert "1 run in" in first.stderr and "0 were there" in first.stderr
     again = sojourn("suite", *arguments, "--seeds", "2", "--out", str(tmp_path), svg_only=True)
-    assert "1 runs in" in again.stderr and "1 were there already" in again.stderr
+    assert "1 run in" in again.stderr and "1 was there already" in again.stderr
     listed = sojourn.json("suite", *arguments, "--seeds", "2", "--out", str(tmp_path), "--dry-run")
     assert [(entry["case"], entry["runs"], entry["done"]) for entry in listed] == [("5.2", 2, 2)]
 

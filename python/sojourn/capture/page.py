@@ -14,6 +14,7 @@ from sojourn.report.sections import Section
 from sojourn.results.atomic import writing
 from sojourn.results.path import flatten
 from sojourn.results.sizes import spaced
+from sojourn.study import counted
 
 _MOST_ROWS = 600
 _MOST_PANELS = 4
@@ -117,12 +118,13 @@ def _figures(hosts: Sequence[Mapping[str, Any]], made: Files) -> list[Section]:
 
 def _sentences(hosts: Sequence[Mapping[str, Any]], min_samples: int) -> list[str]:
     if not hosts:
-        return [f"No remote host gave {min_samples} samples of queueing delay."]
+        return [f"No remote host gave {counted(min_samples, 'sample')} of queueing delay."]
     worst = max(hosts, key=lambda host: host["p95_ms"])
     over = [host for host in hosts if host["mean_ms"] > 100]
     least = "at least " if worst["lower_bound"] else ""
     first = (
-        f"{len(over)} of {len(hosts)} mean delays, one for each host and protocol, are above 100 ms."
+        f"{len(over)} of {len(hosts)} mean delays, one for each host and protocol, "
+        f"{'is' if len(over) == 1 else 'are'} above 100 ms."
         if len(hosts) > 1
         else f"Packets from {worst['remote']} waited {least}{worst['mean_ms']:.1f} ms on average."
     )
@@ -161,7 +163,7 @@ def _facts(
         ("Samples", spaced(samples)),
         (
             "Remote hosts",
-            f"{len({host['remote'] for host in hosts})}, each with {min_samples} samples or more",
+            f"{len({host['remote'] for host in hosts})}, each with {counted(min_samples, 'sample')} or more",
         ),
         ("Left out", f"{left_out} with fewer samples"),
     ]
@@ -200,15 +202,19 @@ def _unseen(summary: Mapping[str, Any]) -> list[str]:
     lines = [damage["sentence"] for damage in summary["damage"]]
     lines += summary.get("out_of_order", ())
     if left_out := summary.get("left_out_by_request"):
-        lines.append(f"{left_out} frames: left out by --filter, --from or --to")
-    lines += [f"{count} frames: {reason.replace('_', ' ')}" for reason, count in summary["skipped"].items()]
+        lines.append(f"{counted(left_out, 'frame')}: left out by --filter, --from or --to")
     lines += [
-        f"{count} packets: {reason.replace('_', ' ')}" for reason, count in summary["discarded"].items()
+        f"{counted(count, 'frame')}: {reason.replace('_', ' ')}"
+        for reason, count in summary["skipped"].items()
+    ]
+    lines += [
+        f"{counted(count, 'packet')}: {reason.replace('_', ' ')}"
+        for reason, count in summary["discarded"].items()
     ]
     for host in summary["hosts"]:
         who = f"{host['remote']} ({host['protocol']})"
         for reason, count in host["discarded"].items():
-            lines.append(f"{who}: {count} packets gave no sample: {reason.replace('_', ' ')}")
+            lines.append(f"{who}: {counted(count, 'packet')} gave no sample: {reason.replace('_', ' ')}")
         if host["from_remote"].startswith("not seen"):
             lines.append(f"{who}: the way from it was {host['from_remote']}")
         if isinstance(host["to_remote"], str):

@@ -151,7 +151,8 @@ def _notes(found: dict, table: pl.DataFrame) -> list[str]:
     if not found["sides_by_ttl"]:
         said.append("hop limits do not tell the two sides apart: who opens connections is taken for a client")
     if count := found["beyond_bound"]:
-        said.append(f"{count} packets are left out: too many connections, turns or datagrams for the memory")
+        left = f"{counted(count, 'packet')} {'is' if count == 1 else 'are'} left out"
+        said.append(f"{left}: too many connections, turns or datagrams for the memory")
     if table["b_bytes"].max() is not None and any(found["turns"]["bytes"] > _MOST_BYTES):
         said.append("turns of more than 4 GB are cut to that")
     return said

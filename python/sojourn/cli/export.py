@@ -7,7 +7,7 @@ from typing import Literal
 
 from sojourn.cli.flag import Flag
 from sojourn.errors import SojournError
-from sojourn.study import Study, assignments, selection
+from sojourn.study import Study, assignments, counted, selection
 from sojourn.sweep import Campaign
 
 _CAPTURES = ("", ".pcapng", ".pcap", ".cap")
@@ -108,4 +108,4 @@ def export(
     if json:
         print(_json.dumps({"capture": str(capture), "arrived": found.height, "truth": truth and str(truth)}))
     else:
-        print(f"{capture}: {found.height} packets arrived at {where}")
+        print(f"{capture}: {counted(found.height, 'packet')} arrived at {where}")

@@ -14,7 +14,7 @@ from sojourn.cli.flag import Flag
 from sojourn.cli.progress import Progress
 from sojourn.errors import SojournError
 from sojourn.results.duration import duration
-from sojourn.study import assignments
+from sojourn.study import assignments, counted
 from sojourn.sweep import Campaign
 from sojourn.sweep.suites import (
     Expanded,
@@ -178,8 +178,9 @@ def _execute(campaigns: list[Campaign], jobs: int | None, scheduler: str | None)
                     progress.note(f"sojourn: {campaign.study.name}, {outcome.point} failed: {outcome.error}")
                 progress.advance()
     took = duration(time.monotonic() - started)
+    were = "was" if before == 1 else "were"
     complain(
-        f"{missing - failures} runs in {took}, {before} were there already"
+        f"{counted(missing - failures, 'run')} in {took}, {before} {were} there already"
         + (f", {failures} failed" if failures else "")
     )
     return failures
@@ -199,5 +200,5 @@ def _list(everything: list[Expanded], campaigns: list[Campaign], as_json: bool) 
     if not as_json:
         runs = sum(campaign.planned for campaign in campaigns)
         schemes = ", ".join(scheme.name for scheme in everything[0].schemes)
-        print(f"{runs} runs; schemes: {schemes}")
+        print(f"{counted(runs, 'run')}; schemes: {schemes}")
     return Exit.DONE

@@ -38,8 +38,8 @@ def captured(result: Mapping[str, Any], found: Results) -> Captured:
         )
     else:
         sentences.append(
-            f"{spaced(lost)} of {spaced(arrived)} packets were lost between the captures "
-            f"({link['loss']:.2%})."
+            f"{spaced(lost)} of {spaced(arrived)} packets {'was' if lost == 1 else 'were'} lost between the "
+            f"captures ({link['loss']:.2%})."
         )
     wait = {name: number_at(link, f"queue_delay_ms.{name}") for name in ("mean", "p50", "p95", "max")}
     if None not in wait.values():

@@ -14,6 +14,7 @@ from sojourn.results.beds import is_real
 from sojourn.results.limits import by_cell
 from sojourn.results.path import look_up
 from sojourn.results.sizes import spaced
+from sojourn.study import counted
 from sojourn.study.links import way_of
 from sojourn.study.replications import AUTO, most
 
@@ -35,9 +36,8 @@ def facts(
     version = ("Version", f"sojourn {found.record.get('sojourn', 'unknown')}")
     command = ("Command", found.record.get("command") or "not recorded")
     if found.captured:
-        read = f"{look_up(results[0], 'engine.packets') or 0:,} packets in front of the queue".replace(
-            ",", " "
-        )
+        packets = look_up(results[0], "engine.packets") or 0
+        read = f"{spaced(packets)} {'packet' if packets == 1 else 'packets'} in front of the queue"
         named = (
             "“down” in the names of numbers, and downlink in headings: the way of the packets is not known"
         )
@@ -94,7 +94,8 @@ def limits(found: Results, results: Sequence[Mapping[str, Any]], sections: Seque
             "the difference is shown as it is."
         )
     if found.missing:
-        said.append(f"{found.missing} points of the study are missing; their cells are hatched.")
+        are, their = ("is", "its cell is") if found.missing == 1 else ("are", "their cells are")
+        said.append(f"{counted(found.missing, 'point')} of the study {are} missing; {their} hatched.")
     for entry in shipped(found.document):
         if entry.remembered:
             said.append(f"Of “{entry.name}”, this is a choice or from memory: {entry.remembered}.")

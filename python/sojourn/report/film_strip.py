@@ -8,7 +8,7 @@ from sojourn.qoe.media.video import MissingVideo
 from sojourn.report.figures import film_strip as film
 from sojourn.report.files import Files
 from sojourn.report.sections import Section
-from sojourn.study import label_text
+from sojourn.study import counted, label_text
 
 _FIRST = ("aligned", "evalvid", "paper", "freeze")
 
@@ -41,8 +41,8 @@ def _sections(result: Mapping[str, Any], resolution: str, files: Files) -> list[
     over_time = Section(
         f"Quality over time: {name}",
         picture,
-        f"SSIM and PSNR of the pictures of the worst showing of {where}; {lost} packets were missing, in "
-        f"{len(worst['missing'])} gaps.",
+        f"SSIM and PSNR of the pictures of the worst showing of {where}; {counted(lost, 'packet')} "
+        f"{'was' if lost == 1 else 'were'} missing, in {counted(len(worst['missing']), 'gap')}.",
         "Good is the uppermost band (A, excellent); a gap damages pictures up to the next intra picture.",
     )
     slug = f"video-{resolution}-strip"

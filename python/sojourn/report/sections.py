@@ -11,7 +11,7 @@ from sojourn.errors import SojournError
 from sojourn.report.figures import KINDS, Plot, Spec, draw, gather, series, series_table
 from sojourn.report.figures.against_published import against_published
 from sojourn.report.figures.timeline import most_troubled, timeline, timeline_table
-from sojourn.report.figures.values import axis_name, span, value
+from sojourn.report.figures.values import axis_name, value
 from sojourn.report.files import Files, Picture
 from sojourn.report.html import slug_of
 from sojourn.report.published import Comparison, beside
@@ -241,7 +241,7 @@ def _as_text(plot: Plot) -> Table:
                 cell = cells.get((y, x))
                 words = plot.words(panel, y, x, cell["value"] if cell else None)
                 if cell and cell["low"] is not None:
-                    words += f" ({span(plot.value.text(cell['low']), plot.value.text(cell['high']))})"
+                    words += f" ({plot.value.text(cell['low'])} to {plot.value.text(cell['high'])})"
                 row.append(words)
             rows.append(row)
     heads = ["Panel"] * several + [axis_name(plot.y) if plot.y else "", *plot.x_labels]

@@ -1,5 +1,6 @@
 """Axes of a sweep that change nothing: their labels stand beside the same runs, and read as a finding."""
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -25,6 +26,24 @@ def said(points: Iterable[tuple[Mapping[str, Any], int, str]]) -> list[str]:
         if values > 1 and all(len(set(hashes)) == 1 for hashes in runs.values()):
             found.append(sentence(axis, values))
     return found
+
+
+def unread(labels: Mapping[str, Any], document: Mapping[str, Any]) -> list[str]:
+    """Return a sentence, without its full stop, where times of reading are swept and nothing waits for them.
+
+    Their runs have hashes of their own, so :func:`said` does not see that they are the same.
+
+    Parameters
+    ----------
+    labels
+        The axes of the sweep.
+    document
+        The study; a load that it names may ship with such a stack, so then nothing is said.
+    """
+    text = json.dumps(document)
+    if "path.reading" not in labels or '"linux"' in text or '"workload' in text:
+        return []
+    return ['sweep.path.reading: its values make the same runs, since no flow or user has stack = "linux"']
 
 
 def _others(labels: Mapping[str, Any], axis: str) -> Iterable[tuple[str, str]]:

@@ -177,6 +177,8 @@ class Campaign:
         notes += starved(map(buffers, cells)) + too_late(cells)
         notes += [f"{wrong}; it is left out of the report" for wrong in self._unknown]
         notes += idle.said((point.labels, point.replication, point.hash) for point in self.study.points)
+        axes = {axis: label for point in self.study.points for axis, label in point.labels.items()}
+        notes += idle.unread(axes, self.study.document)
         notes += [f"{found}; it is computed again" for found in self._damaged.values()]
         if self.unmade:
             what = "1 clip is" if len(self.unmade) == 1 else f"{len(self.unmade)} clips are"

@@ -35,6 +35,7 @@ _DECIDED = {
 _SCALE = ((4.5, "excellent"), (3.5, "good"), (2.5, "fair"), (1.5, "poor"), (0.0, "bad"))
 """What scores are called (ITU-T P.800), the nearest word."""
 _POOR = 2.5
+_NOT_EVEN = "not even without a load"
 _SIZES = 6
 _NAMED = 3
 """Loads and users that one sentence names."""
@@ -86,9 +87,9 @@ def answer(about: About) -> list[str]:
     """Return the answer, the choice first."""
     scores = about["scores"]
     return [
-        f"Choose {_article(named(about['recommended']))}{_both(about)}.",
+        *_choice(about),
         f"Its worst-off user, {who(scores['user'])}, then gets {_score(scores)}{_under(scores['load'])}: "
-        f"{_word(scores['worst'])}.{_poor(about)}",
+        f"{_word(scores['worst'])}.{'' if _hopeless(about) else _poor(about)}",
         _sure(about),
         fifo_only(about),
         *by_load(about),
@@ -97,6 +98,25 @@ def answer(about: About) -> list[str]:
         *first_picture(about),
         *unscored(about),
     ]
+
+
+def _choice(about: About) -> list[str]:
+    """Name the choice; where none is enough, that first, and whether it is more than one among equals."""
+    name = f"{_article(named(about['recommended']))}{_both(about)}"
+    if not _hopeless(about):
+        return [f"Choose {name}."]
+    sizes = about.get("fifos_alike") if about["recommended"]["down"]["kind"] == "fifo" else ()
+    of = (
+        "Of those that cannot be told apart the advice names"
+        if about["alike"] or sizes
+        else "The least bad is"
+    )
+    return [_poor(about).strip(), f"{of} {name}."]
+
+
+def _hopeless(about: About) -> bool:
+    """Tell whether no queue makes the line enough for anybody's scores, not even without a load."""
+    return not about["goals"] and _NOT_EVEN in _poor(about)
 
 
 def _score(scores: About) -> str:
@@ -129,7 +149,7 @@ def _poor(about: About) -> str:
     idle = about["by_load"].get("idle")
     if idle is not None and idle["worst"] < _POOR:
         limits = "what limits it are its rates or its round trip"
-        return f" No queue that was tried makes this line enough, not even without a load: {limits}."
+        return f" No queue that was tried makes this line enough, {_NOT_EVEN}: {limits}."
     return " No queue that was tried makes this line enough for that load."
 
 
@@ -395,6 +415,10 @@ def read_front(front: Sequence[About], chosen: About) -> str:
             return f"{best} is best in both; there is nothing to trade."
         return f"{best} has the best mean of both; why {named(chosen)} is advised is said above."
     first, last = front[0], front[-1]
+    ends = {(number(one["worst"]), f"{one['utilisation']:.1%}") for one in front}
+    if len(ends) == 1:
+        [(score, used)] = ends
+        return f"All of these have {score} at {used}; there is nothing to trade."
     return (
         f"From {named(first)} ({number(first['worst'])} at {first['utilisation']:.1%}) "
         f"to {named(last)} ({number(last['worst'])} at {last['utilisation']:.1%})."

@@ -127,6 +127,7 @@ class Answer:
                     "verdict": verdict.says,
                     "goals": [_finding(finding) for finding in verdict.findings],
                 }
+                | ({"without_number": [goal.path for goal in verdict.lacking]} if verdict.lacking else {})
                 for (condition, choice), verdict in self.verdicts.items()
             ],
             "sizes": {
@@ -182,6 +183,7 @@ def answer(
     once = all(len(cell) == 1 for cell in cells.cells.values())
     if cells.axes:
         sentences += wording.headline(cells, ranking, goals, once)
+        sentences += wording.left_out(cells, ranking, verdicts)
         for choice in ranking.chosen[:1] if len(ranking.chosen) < len(cells.choices) else []:
             sentences.append(wording.kept(cells, verdicts, choice))
             if of_choices[choice]:
@@ -232,7 +234,7 @@ def _rounds(
         findings = [finding for verdict in open_ones for finding in verdict.findings]
         few = awaited(found.goal.path for found in findings if found.at_least) or "loads"
         found = f"too few {few} had ended when the runs did"
-        if any(finding.of_others for finding in findings):
+        if any(finding.of_others for finding in findings) or any(one.lacking for one in open_ones):
             found = f"some runs have no number, or too few {few} that had ended"
         why = f"{found}, which longer runs tell, and not more of them"
         return f'With repeat = "auto" {left} not certain after {ran} replications: {why}.'

@@ -92,15 +92,24 @@ class Finding:
 
 @dataclass(frozen=True)
 class Verdict:
-    """All goals of one cell together."""
+    """All goals of one cell together.
+
+    Attributes
+    ----------
+    findings : tuple of Finding
+        Of the goals that have a number; at least one.
+    lacking : tuple of Goal
+        Those that have none here, though another choice has one in the same condition.
+    """
 
     findings: tuple[Finding, ...]
+    lacking: tuple[Goal, ...] = ()
 
     @property
     def word(self) -> str:
         """ "no" where a goal is missed for certain, "yes" where all are kept for certain, else "close"."""
         words = {finding.word for finding in self.findings}
-        return NO if NO in words else CLOSE if CLOSE in words else YES
+        return NO if NO in words else CLOSE if CLOSE in words or self.lacking else YES
 
     @property
     def says(self) -> str:
@@ -110,15 +119,15 @@ class Verdict:
     @property
     def weakest(self) -> Finding:
         """The goal that is missed furthest, or comes closest to its limit; of a doubt, a doubtful one."""
-        words = {NO: [NO], CLOSE: [CLOSE], YES: [YES]}[self.word]
-        return min((f for f in self.findings if f.word in words), key=lambda finding: finding.score)
+        those = [finding for finding in self.findings if finding.word == self.word]
+        return min(those or self.findings, key=lambda finding: finding.score)
 
     @property
     def of_scores(self) -> bool:
         """Whether it hangs on nothing but opinion scores of callers."""
         those = [found for found in self.findings if found.word == self.word]
         paths = [found.goal.path.split(".") for found in those if not found.of_others]
-        return all(path[0] == "voice" and "mos" in path for path in paths)
+        return not self.lacking and all(path[0] == "voice" and "mos" in path for path in paths)
 
     @property
     def of_length(self) -> bool:
@@ -127,13 +136,17 @@ class Verdict:
 
     @property
     def good(self) -> bool:
-        """Whether all means are on the good side."""
-        return all(finding.good for finding in self.findings)
+        """Whether all means are on the good side; a goal without a number says that of no cell."""
+        return not self.lacking and all(finding.good for finding in self.findings)
 
     @property
     def more(self) -> str:
         """What would settle it, in words: the weakest goal tells only where no other asks more."""
         open_ones = [finding for finding in self.findings if finding.word == CLOSE]
+        if self.word == CLOSE and not open_ones:
+            more = f" and {len(self.lacking) - 1} more" if len(self.lacking) > 1 else ""
+            have = "have" if more else "has"
+            return f"“{self.lacking[0].name}”{more} {have} no number, so a longer run may tell"
         if self.word != CLOSE or all(finding.more == self.weakest.more for finding in open_ones):
             return self.weakest.more
         if any(finding.of_length or finding.lacking for finding in open_ones):
@@ -178,9 +191,16 @@ def judge(cells: Cells, goals: Sequence[Goal], looks: int = 1) -> dict[tuple[str
     found = {}
     for condition in cells.conditions:
         best = {goal: cells.best(goal, condition) for goal in goals}
-        for choice in cells.choices:
-            cell = cells.at(condition, choice)
-            samples = [(goal, goal.sample(cell, best[goal])) for goal in goals]
+        here = {choice: cells.at(condition, choice) for choice in cells.choices}
+        each = {choice: [goal.sample(cell, best[goal]) for goal in goals] for choice, cell in here.items()}
+        known_here = [any(found) for found in zip(*each.values(), strict=True)]
+        for choice, cell in here.items():
+            samples = list(zip(goals, each[choice], strict=True))
+            lacking = tuple(
+                goal
+                for (goal, sample), known in zip(samples, known_here, strict=True)
+                if known and not sample
+            )
             bounded = set().union(*map(lower_bounds, cell))
             findings = tuple(
                 find(
@@ -194,7 +214,7 @@ def judge(cells: Cells, goals: Sequence[Goal], looks: int = 1) -> dict[tuple[str
                 if sample is not None
             )
             if findings:
-                found[condition, choice] = Verdict(findings)
+                found[condition, choice] = Verdict(findings, lacking)
     return found
 
 

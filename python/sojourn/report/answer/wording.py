@@ -9,6 +9,7 @@ from sojourn.report.answer.regrets import ALIKE, Ranking
 from sojourn.report.answer.verdicts import CLOSE, NO, YES, Verdict
 from sojourn.results.bounded import lower_bounds
 from sojourn.results.sizes import Size, ms_brief
+from sojourn.study import counted
 
 Verdicts = Mapping[tuple[str, str], Verdict]
 
@@ -299,7 +300,7 @@ def missing(cells: Cells, ranking: Ranking) -> list[str]:
     if ranking.decided == "none" or len(ranking.compared) == len(cells.conditions):
         return []
     left = [condition for condition in cells.conditions if condition not in ranking.compared]
-    return [f"Not compared: {_names(left, len(cells.conditions))}, where not every choice has results."]
+    return [f"Not compared: {_names(left, len(cells.conditions))}, where not every choice has numbers."]
 
 
 def _doubt(verdict: Verdict) -> str:
@@ -380,12 +381,40 @@ def first_pictures(cells: Cells, goals: Sequence[Goal], chosen: str | None) -> l
     return [f"{said} It is {listed(each)}, on average of all that was run."]
 
 
+def left_out(cells: Cells, ranking: Ranking, verdicts: Verdicts) -> list[str]:
+    """Say by which goals choices are not compared, as one of them has no number; also of the chosen."""
+    lacking: dict[Goal, list[tuple[str, str]]] = {}
+    for cell, verdict in verdicts.items():
+        for goal in verdict.lacking:
+            lacking.setdefault(goal, []).append(cell)
+    alike: dict[tuple[tuple[str, str], ...], list[Goal]] = {}
+    for goal, found in lacking.items():
+        alike.setdefault(tuple(found), []).append(goal)
+    said = []
+    for found, goals in alike.items():
+        conditions, choices = (list(dict.fromkeys(names)) for names in zip(*found, strict=True))
+        where = f" under {_names(conditions, len(cells.conditions))}" if any(conditions) else ""
+        more = f" and {counted(len(goals) - 1, 'more goal')}" if len(goals) > 1 else ""
+        chosen = [choice for choice in choices if choice in ranking.chosen]
+        own = (
+            ""
+            if not chosen
+            else f" So {cells.text(chosen)} may be the worst by {'those' if more else 'it'}, though chosen."
+        )
+        said.append(
+            f"With {cells.text(choices)} there is no number for “{goals[0].stated}”{more}{where}, as when "
+            f"nothing ends in time: there the choices are compared by the other goals alone.{own}"
+        )
+    return said
+
+
 def without_values(cells: Cells, goals: Sequence[Goal], verdicts: Verdicts) -> list[str]:
     """Say which goals some cells have no number for."""
     said = []
     for goal in goals:
         judged = {cell for cell, v in verdicts.items() if any(found.goal == goal for found in v.findings)}
-        lacking = [cell for cell in cells.cells if cell not in judged]
+        told = {cell for cell, v in verdicts.items() if goal in v.lacking}
+        lacking = [cell for cell in cells.cells if cell not in judged | told]
         if goal.of_best:
             # Where no choice has any, there is no best, and nothing that one lacks.
             conditions = {condition for condition, _ in judged}

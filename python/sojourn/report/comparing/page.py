@@ -93,7 +93,8 @@ def _read(rows: Sequence[Difference], first: str, second: str) -> str:
         f"in {counted(times, 'cell')} {words.format(first=first, second=second)}"
         for words, times in ways.most_common()
     ]
-    known = f"{len(larger)} of {len(judged)} differences are larger than their intervals"
+    are = "is larger than its interval" if len(larger) == 1 else "are larger than their intervals"
+    known = f"{len(larger)} of {len(judged)} differences {are}"
     if len(judged) == 1:
         known = f"The one difference is {'' if larger else 'not '}larger than its interval"
     return f"{known}: {', '.join(says)}." if says else f"{known}."

@@ -1,7 +1,7 @@
 """What a comparison says in words, on the terminal and on the page."""
 
 from sojourn.report.comparing.cells import Comparison, Difference
-from sojourn.report.figures.values import axis_name, decimals_of, lower, span
+from sojourn.report.figures.values import axis_name, decimals_of, lower
 from sojourn.report.sections import Table
 from sojourn.study import counted
 
@@ -72,7 +72,9 @@ def line(one: Difference) -> str:
     way = {True: "better", False: "worse", None: more}[one.better]
     first, second, difference, low, high = _written(one)
     within = "" if low == high else f"between {low} and {high}, "
-    return f"{where}: {lower(one.value.name)} {first} → {second}{unit} (difference {difference}, {within}{way})"
+    return (
+        f"{where}: {lower(one.value.name)} {first} → {second}{unit} (difference {difference}, {within}{way})"
+    )
 
 
 def _written(one: Difference) -> list[str]:
@@ -96,7 +98,7 @@ def table(found: Comparison, path: str) -> Table:
             continue
         shown = one.value
         *means_and_difference, low, high = _written(one)
-        interval = "–" if one.interval is None else span(low, high)
+        interval = "–" if one.interval is None else f"{low} to {high}"
         rows.append([*(label for _, label in one.cell), *means_and_difference, interval, one.verdict])
     unit = f" ({shown.unit})" if shown and shown.unit else ""
     heads = [axis_name(axis) for axis in found.axes]

@@ -13,6 +13,7 @@ from typing import Any
 
 from sojourn.report.configure.tc import Link, lines
 from sojourn.results.sizes import ms_text
+from sojourn.study import counted
 
 _SCRIPTS = {"cake": "piece_of_cake.qos", "cobalt": "piece_of_cake.qos"}
 _TARGETED = ("codel", "fq_codel", "pie", "fq_pie")
@@ -62,7 +63,9 @@ def plain(down: Link, up: Link) -> str:
         packets, size, ms = (link.limit.get(f"limit_{unit}") for unit in ("pkts", "bytes", "ms"))
         if packets is None:
             continue
-        held = f"{packets} packets, {size} bytes" + (f", {ms_text(ms)} ms" if ms is not None else "")
+        held = f"{counted(packets, 'packet')}, {size} bytes" + (
+            f", {ms_text(ms)} ms" if ms is not None else ""
+        )
         said += [
             f"# {way}: a FIFO of {held}",
             f"tc qdisc replace dev {device} root pfifo limit {packets}",

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from sojourn.study import counted
 from sojourn.study.units import bits_per_second, nanoseconds
 
 FULL_PACKET = 1500
@@ -102,9 +103,8 @@ def _packets(link: Link) -> tuple[list[str], list[str]]:
         return [], [f"a limit of {written} cannot be given to Linux; this is the discipline's own default"]
     notes = []
     if not written.endswith(("pkt", "BDP")):
-        notes.append(
-            f"this discipline counts packets: {written} are {max(packets, 1)} full ones of 1500 bytes"
-        )
+        full = counted(max(packets, 1), "full one")
+        notes.append(f"this discipline counts packets: {written} are {full} of 1500 bytes")
     return ["limit", str(max(packets, 1))], notes
 
 

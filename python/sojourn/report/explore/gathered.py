@@ -18,7 +18,7 @@ from sojourn.report.facts import reproduce
 from sojourn.report.figures import labels_of
 from sojourn.report.figures.default import score_paths
 from sojourn.report.figures.kinds.kind import is_number
-from sojourn.report.figures.values import Value, axis_name, has_name, span, value
+from sojourn.report.figures.values import Value, axis_name, has_name, value
 from sojourn.report.listening import listen
 from sojourn.results import Results, engines, excess
 from sojourn.results.bounded import awaited, lower_bounds
@@ -168,7 +168,7 @@ def _mean(shown: Value, found: Iterable[Any]) -> list[Any] | None:
     return [
         *(_short(each * shown.factor) for each in (mean, low, high)),
         shown.text(mean),
-        span(shown.text(low), shown.text(high)),
+        f"{shown.text(low)} to {shown.text(high)}",
     ]
 
 
@@ -217,8 +217,10 @@ def _notes(
         yield f"{some} not there yet; cells without a run are empty."
     once = sum(len(runs) == 1 for runs in by_cell.values())
     if once and not found.captured:
-        which = "Every cell was" if once == cells else f"{once} of {cells} cells were"
-        yield f"{which} run once and {'has' if once == cells else 'have'} no interval."
+        which = (
+            "Every cell was" if once == cells else f"{once} of {cells} cells {'was' if once == 1 else 'were'}"
+        )
+        yield f"{which} run once and {'has' if once in (1, cells) else 'have'} no interval."
     if left_out:
         yield (
             f"{left_out} of {cells} cells are here without their links over time, which would make the page "

@@ -244,15 +244,6 @@ def decimals_of(text: str) -> int:
     return len(text.partition(".")[2])
 
 
-def span(low: str, high: str) -> str:
-    """Write two ends, which may read the same.
-
-    >>> span("0.2", "0.3"), span("0.2", "0.2")
-    ('0.2 to 0.3', '0.2')
-    """
-    return low if low == high else f"{low} to {high}"
-
-
 def has_name(path: str) -> bool:
     """Say whether the number at a path has a name of its own, and not only that of its key."""
     return _known(path.split("."))[1] is not None

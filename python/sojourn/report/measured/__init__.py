@@ -82,9 +82,8 @@ def _of_table(name: str, found: Results, cells: Sequence[Cell]) -> Beside:
 
 
 def _says(about: Measured, cells: Sequence[Cell]) -> str:
-    said = (
-        f"What {about.name} says was measured, and what was simulated in each cell (means over replications)."
-    )
+    several = " (means over replications)" if any(len(cell.runs) > 1 for cell in cells) else ""
+    said = f"What {about.name} says was measured, and what was simulated in each cell{several}."
     if not about.cell:
         return said
     there = any(_stands(cell, about) for cell in cells)

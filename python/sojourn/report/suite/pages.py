@@ -18,6 +18,7 @@ from sojourn.report.suite.markdown import markdown
 from sojourn.report.suite.rows import ALL
 from sojourn.report.suite.view import View, views
 from sojourn.results import Results, atomic
+from sojourn.study import counted
 from sojourn.study.identity import engine
 from sojourn.sweep.suites import Expanded, Preset, Suite
 from sojourn.sweep.workers import open_workers
@@ -140,8 +141,8 @@ def _write(
         parts=[] if view.label else [(part.name, part.label, Path(part.page).name) for part in parts],
         section=f"{each.case.name}.html" if view.label else "",
         overview="/".join([".."] * (len(Path(view.page).parts) - 1)) + "/index.html",
-        source=f"{view.name} on {each.link.name} · buffer {each.buffer_pkts} packets · {_short([each])} · "
-        f"{about['versions']} · {about['command']}",
+        source=f"{view.name} on {each.link.name} · buffer {counted(each.buffer_pkts, 'packet')} · "
+        f"{_short([each])} · {about['versions']} · {about['command']}",
         study=each.study.command,
     )
 

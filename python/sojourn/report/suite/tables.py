@@ -13,6 +13,7 @@ from sojourn.report.suite.rows import setting_of
 from sojourn.report.suite.view import View
 from sojourn.results.excess import WHY
 from sojourn.results.interval import half_width
+from sojourn.study import counted
 from sojourn.study.point import Point
 from sojourn.sweep.suites import Scheme
 
@@ -24,11 +25,12 @@ def parameters(view: View) -> Table:
     case, link = expanded.case, expanded.study.points[0].document["path"]
     wanted = [point for point in points if not view.label or str(point.labels[case.each]) == view.label]
     seeds = max(point.replication for point in points) + 1
+    buffer = counted(expanded.buffer_pkts, "packet")
     rows = [
         ["Case", f"{view.name}, {view.title} ({case.weight})"],
         ["Topology", _topology(link)],
         ["Link", f"{expanded.link.name}: rate and base round trip of the suite"],
-        ["Buffer", f"{expanded.buffer_pkts} packets, the same for all schemes without a limit of their own"],
+        ["Buffer", f"{buffer}, the same for all schemes without a limit of their own"],
         ["Runs", f"{len(view.results)} of {len(wanted)}"],
         ["Seeds", f"{seeds} of each cell: seed {points[0].seed}, {_replications(seeds)}"],
         ["Duration", f"{document['duration']}, of which {document['warmup']} are left out"],

@@ -106,7 +106,9 @@ def notes(engine: Mapping[str, Any]) -> Iterator[str]:
             f"at most {engine['latest_wake_us'] / 1e3:.1f} ms"
         )
     if engine["clamped_pkts"]:
+        one = engine["clamped_pkts"] == 1
+        seen = "packet was seen after its" if one else "packets were seen after their"
         yield (
-            f"note: {engine['clamped_pkts']} packets were seen after their queue had gone on; "
-            f"they count as up to {engine['clamped_us']:.0f} µs later"
+            f"note: {engine['clamped_pkts']} {seen} queue had gone on; "
+            f"{'it counts' if one else 'they count'} as up to {engine['clamped_us']:.0f} µs later"
         )

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from sojourn import _core
+from sojourn.study import counted
 from sojourn.study.units import bytes_of, nanoseconds
 from sojourn.sweep.testbed import tcp
 from sojourn.sweep.testbed.certificate import LEAST, certificate
@@ -124,7 +125,9 @@ def _notes(entry: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], number: 
     found = [] if entry["http"] == "3" else unset(entry)
     ended = [row for row in rows if row["fate"] == "complete"]
     if failed := [row["failed"] for row in rows if "failed" in row]:
-        found.append(f"{len(failed)} loads failed, which count as given up; at first: {failed[0]}")
+        count = "counts" if len(failed) == 1 else "count"
+        said = f"{counted(len(failed), 'load')} failed, which {count} as given up"
+        found.append(f"{said}; at first: {failed[0]}")
     if short := sum(row["parts"] < number for row in ended):
         said = f"had fewer than {number} objects by the browser's own count"
         found.append(f"{short} of {len(ended)} complete loads {said}")
