@@ -374,17 +374,6 @@ def test_an_explorer_is_made_again_by_the_command_that_made_it(
         explore_verb.explore(out=tmp_path)
 
 
-def test_a_number_of_a_page_stays_on_its_line_and_a_command_is_as_it_was() -> None:
-    pairs = {
-        "<p>1 234 567 bytes, 12 of 345678</p>": "<p>1\xa0234\xa0567 bytes, 12 of 345678</p>",
-        "<td data-x='1 000'>9 000pkt</td>": "<td data-x='1 000'>9\xa0000pkt</td>",
-        "<pre>tc limit 1 000\n</pre> 1 000": "<pre>tc limit 1 000\n</pre> 1\xa0000",
-        "<script>a < 1 000</script><svg><text>1 000</text></svg>": None,
-    }
-    for written, shown in pairs.items():
-        assert html.whole_numbers(written) == (shown or written)
-
-
 def test_headings_leave_out_no_level_and_have_ids_of_their_own() -> None:
     body = (
         "<h1>A</h1><h2>All points</h2><h4>Deep</h4><h2 id='x'>All points</h2><h3>1 st</h3><table><tr></table>"

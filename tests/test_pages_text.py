@@ -28,6 +28,7 @@ from sojourn.report import files, write_report
 from sojourn.report.advice import write_advice
 from sojourn.report.comparing import compare
 from sojourn.report.comparing.page import write_comparison
+from sojourn.report.html import whole_numbers
 from sojourn.report.several import write_several
 from sojourn.results import open_results
 from sojourn.study.identity import engine
@@ -208,6 +209,17 @@ def test_a_page_says_and_shows_what_it_did(name: str, tmp_path: Path) -> None:
 
 def test_no_number_of_a_page_breaks_at_its_thousands(tmp_path: Path) -> None:
     assert "12\xa0345" in from_captures(tmp_path).read_text(encoding="utf-8")
+
+
+def test_a_number_of_a_page_stays_on_its_line_and_a_command_is_as_it_was() -> None:
+    pairs = {
+        "<p>1 234 567 bytes, 12 of 345678</p>": "<p>1\xa0234\xa0567 bytes, 12 of 345678</p>",
+        "<td data-x='1 000'>9 000pkt</td>": "<td data-x='1 000'>9\xa0000pkt</td>",
+        "<pre>tc limit 1 000\n</pre> 1 000": "<pre>tc limit 1 000\n</pre> 1\xa0000",
+        "<script>a < 1 000</script><svg><text>1 000</text></svg>": None,
+    }
+    for written, shown in pairs.items():
+        assert whole_numbers(written) == (shown or written)
 
 
 def test_every_page_that_is_kept_is_made() -> None:
