@@ -169,7 +169,7 @@ def test_rows_of_hosts_have_both_ways_and_what_was_not_seen() -> None:
     assert page._unseen({**about, "hosts": [HOST]}) == [
         "cut",
         "2 frames: not ip",
-        "1 packets: no tcp",
+        "1 packet: no tcp",
         "h (tcp): 3 packets gave no sample: no base",
         "h (tcp): the way to it was not seen: no reports",
     ]
