@@ -212,7 +212,7 @@ def test_loads_that_were_not_as_they_should_be_are_counted() -> None:
     rows = [whole, {**whole, "parts": 4}, {**whole, "hero": False}, {"fate": "abandoned", "failed": "no"}]
     assert _notes(entry, [whole], 5) == []
     failed, short, unseen = _notes(entry, rows, 5)
-    assert failed == "1 loads failed, which count as given up; at first: no"
+    assert failed == "1 load failed, which counts as given up; at first: no"
     assert short.startswith("1 of 3 complete loads had fewer than 5 objects") and unseen.startswith(
         "in 1 of 3 complete"
     )
