@@ -110,7 +110,7 @@ impl Sampler {
             let round_trip = entry.extra().map_or(0.0, |micros| f64::from(micros) * 1000.0);
             let over = round_trip - self.round_trip_base - own;
             let sent = entry.time - round_trip as i64;
-            return match self.toward(before, entry, excess, over) {
+            return match self.toward(before, (entry, sent), excess, over) {
                 Ok((estimate, paused)) => {
                     before.given[1] += 1;
                     stats.to.add(estimate, of_stamp(entry));
@@ -171,10 +171,17 @@ impl Sampler {
         stats.by_estimator[usize::from(self.estimator == Estimator::Reported)] += from;
     }
 
-    /// The delay of a packet to the remote host: the round trip `over` the shortest, less what of it the packet that
-    /// came back waited, whose delay is `excess` but for its stamp's tick; and whether that came after a pause.
+    /// The delay of a packet to the remote host, sent then: the round trip `over` the shortest, less what of it the
+    /// packet that came back waited, whose delay is `excess` but for its stamp's tick; and whether that came after a
+    /// pause.
     #[inline]
-    fn toward(&self, before: &mut Before, entry: &Entry, excess: f64, over: f64) -> Result<(Estimate, bool), Untold> {
+    fn toward(
+        &self,
+        before: &mut Before,
+        (entry, sent): (&Entry, i64),
+        excess: f64,
+        over: f64,
+    ) -> Result<(Estimate, bool), Untold> {
         let tick = self.tick;
         let phase = before.phase.filter(|(stamp, _)| *stamp == entry.stamp).map(|(_, phase)| phase);
         let back = tcp_observer::estimate(excess, tick, None, phase);
@@ -182,9 +189,11 @@ impl Sampler {
         if delay.is_nan() || delay >= LONGEST_DELAY {
             return Err((Discard::Implausible, [0.0, over.max(0.0)]));
         }
-        let (last, delayed) = before.toward;
-        if entry.is(LONE) && !entry.is(SPOKEN) && delay > last + DELAYED_ACK && delayed < MOST_DELAYED {
-            before.toward.1 += 1;
+        let (last, waited, delayed) = before.toward;
+        // What stood then has drained since.
+        let stands = (waited - (sent - last) as f64).max(0.0);
+        if entry.is(LONE) && !entry.is(SPOKEN) && delay > stands + DELAYED_ACK && delayed < MOST_DELAYED {
+            before.toward.2 += 1;
             return Err((Discard::DelayedAck, [0.0, delay]));
         }
         let (mut error, mut paused) = (back.error, false);
@@ -201,7 +210,7 @@ impl Sampler {
                 delay /= 2.0;
             }
         }
-        before.toward = (delay, 0);
+        before.toward = (sent, delay, 0);
         Ok((Estimate { delay, error: error + self.base_error }, paused))
     }
 
@@ -251,7 +260,7 @@ mod tests {
         ask_sampler(0.0, |sampler| {
             let mut before = Before { sent_at: [100, 100 - pause], ..Before::default() };
             let entry = Entry::new(1, 100_000_000, 100, DATA | TOWARD | ECHOED, Some((40_000 + over * 1000) as u32));
-            let toward = sampler.toward(&mut before, &entry, 0.0, over as f64 * 1e6);
+            let toward = sampler.toward(&mut before, (&entry, 0), 0.0, over as f64 * 1e6);
             toward.map(|(estimate, _)| estimate).map_err(|(why, _)| why)
         })
     }
@@ -297,7 +306,7 @@ mod tests {
                 let mut before = Before { sent_at: [100, 100 - pause], ..Before::default() };
                 let entry = Entry::new(1, 100_000_000, 100, TOWARD | flag, Some(140_000));
                 // 30 ms of the round trip were the way back's; its tick is 1 ms.
-                sampler.toward(&mut before, &entry, 31e6, 100e6).map_err(|(_, answer)| answer.map(|ns| ns / 1e6))
+                sampler.toward(&mut before, (&entry, 0), 31e6, 100e6).map_err(|(_, answer)| answer.map(|ns| ns / 1e6))
             };
             assert_eq!(answer(ECHOED, 50).unwrap_err(), [18.5, 69.5]);
             assert_eq!(answer(ECHOED, 90).unwrap_err(), [0.0, 69.5]);
@@ -331,6 +340,24 @@ mod tests {
     }
 
     #[test]
+    fn one_that_was_acknowledged_alone_waited_for_what_the_last_left_or_its_acknowledgement_was_held_back() {
+        // One waited 30 ms; the next was sent so many ms later, and seems to have waited 40 ms.
+        for (later, told) in [(10, true), (14, true), (16, false), (300, false)] {
+            ask_sampler(0.0, |sampler| {
+                let mut before = Before::default();
+                let mut alone = |sent: i64, over: i64| {
+                    let round_trip = 40 + over;
+                    let time = (sent + round_trip) * 1_000_000;
+                    let entry = Entry::new(1, time, 0, DATA | TOWARD | LONE, Some(round_trip as u32 * 1000));
+                    sampler.toward(&mut before, (&entry, sent * 1_000_000), 0.0, over as f64 * 1e6).is_ok()
+                };
+                assert!(alone(1000, 20) && alone(1001, 30));
+                assert_eq!(alone(1001 + later, 40), told, "{later}");
+            });
+        }
+    }
+
+    #[test]
     fn what_a_delay_may_lack_has_no_bound_unless_round_trips_leave_one() {
         assert_eq!(ask_sampler(3e6, Sampler::missing), 3e6);
         assert_eq!(ask_sampler(0.0, Sampler::missing), f64::INFINITY);
@@ -342,7 +369,7 @@ mod tests {
             ask_sampler(0.0, |sampler| {
                 let mut before = Before { sent_at: [100, 100 - pause], ..Before::default() };
                 let entry = Entry::new(1, 100_000_000, 100, DATA | TOWARD | flag, Some(40_000 + over * 1000));
-                let toward = sampler.toward(&mut before, &entry, 0.0, f64::from(over) * 1e6);
+                let toward = sampler.toward(&mut before, (&entry, 0), 0.0, f64::from(over) * 1e6);
                 toward.map(|(estimate, _)| estimate.delay).map_err(|(why, _)| why)
             })
         };

@@ -42,8 +42,9 @@ with_defaults! {
     /// What the packets of a track before one tell of its delay.
     #[derive(Debug, Clone, Copy)]
     pub(crate) struct Before {
-        /// The last delay to the sender, ns, and how many since were left out as acknowledged late.
-        pub(crate) toward: (f64, u8),
+        /// When the last packet to the sender was sent that was told of, and what it waited, ns; how many since were
+        /// left out as acknowledged late.
+        pub(crate) toward: (i64, f64, u8),
         /// Stamps of the last packet and of the one before.
         pub(crate) sent_at: [i64; 2] = [i64::MIN; 2],
         /// Stamp of the last packet, and how long after it the packet was sent, ns.

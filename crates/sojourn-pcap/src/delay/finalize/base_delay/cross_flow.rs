@@ -11,7 +11,8 @@
 //!
 //! Round trips may all be too long: no flow that they were measured on met both queues empty. A flow that did meet its
 //! own empty, and is no such flow (uTP), then says that all others' bases are too high by the same, and so is the
-//! shortest round trip. By how much, all others' packets say, each between two packets of that flow.
+//! shortest round trip. By how much, all others' packets say, each between two packets of that flow. A queue keeps
+//! order whoever is asked: where these say that it cannot be, a reference was wrong, and nothing is known of that flow.
 //!
 //! What the two directions' least delays exceed the shortest round trip by belongs to a queue that never emptied. If
 //! one direction is seen to be empty at its least ([`crate::delay::track::empty_queue`]), it belongs to the other. If
@@ -70,7 +71,7 @@ pub(crate) fn finalize(log: &Log, tracks: &mut [Track], threads: usize) {
             (known[i], taken[i]) = (true, true);
         }
     }
-    shift_to_lowest(log, tracks, &of_host, (&known, &relative), &mut raise, threads);
+    shift_to_lowest(log, tracks, &of_host, (&mut known, &relative), &mut raise, threads);
     for (queues, members) in &of_host {
         settle(tracks, members, (&known, &taken), &mut raise, relative.contains(queues));
     }
@@ -87,12 +88,12 @@ pub(crate) fn finalize(log: &Log, tracks: &mut [Track], threads: usize) {
 
 /// Where a flow that was compared met its own empty queue below the bases that round trips tell, measure by how much
 /// these are too high: one flow's packets between those of all others bound it loosely, all others' packets between its
-/// own bound it well.
+/// own bound it well. If they contradict it, nothing is known of that flow.
 fn shift_to_lowest(
     log: &Log,
     tracks: &mut [Track],
     of_host: &BTreeMap<Queues, Vec<usize>>,
-    (known, relative): (&[bool], &BTreeSet<Queues>),
+    (known, relative): (&mut [bool], &BTreeSet<Queues>),
     raise: &mut [f64],
     threads: usize,
 ) {
@@ -117,9 +118,15 @@ fn shift_to_lowest(
     let bounds = compare(log, tracks, of_host, [&sets[0], &sets[1]], raise, threads);
     for ((members, own), before) in lowest.into_iter().zip(before) {
         let all: Vec<[f64; 2]> = members.iter().flat_map(|&i| bounds[i].iter().copied()).collect();
-        let narrower = within(&all).filter(|(low, high)| high - low < 2.0 * tracks[own].base_error);
-        let (by, error) =
-            narrower.map_or((-before, tracks[own].base_error), |(low, high)| ((low + high) / 2.0, (high - low) / 2.0));
+        let (error, near) = (tracks[own].base_error, tracks[own].tick_ns.unwrap_or(0.0) + TOLERANCE);
+        let (by, error) = match within(&all) {
+            Some((low, high)) if (-before - high).max(low + before) > error + near => {
+                known[own] = false;
+                continue;
+            }
+            Some((low, high)) if (high - low) / 2.0 < error => (f64::midpoint(low, high), (high - low) / 2.0),
+            _ => (-before, error),
+        };
         raise[own] = -by.max(0.0);
         members.iter().filter(|&&i| known[i]).for_each(|&i| tracks[i].base_error += error);
         tracks[own].base_error = 0.0;
@@ -153,7 +160,12 @@ fn settle(tracks: &mut [Track], members: &[usize], known: (&[bool], &[bool]), ra
     let of_all = if of_all == [true; 2] { [false; 2] } else { of_all };
     for group in groups.iter().filter(|group| !group.is_empty()) {
         let own = joined(tracks, group, raise).map(|way| way.empty());
-        let seen = if own == [false; 2] { of_all } else { own };
+        let seen = match own {
+            [false, false] => of_all,
+            // What it shows of one way, the host's others show of the other one.
+            [from, to] if [to, from] == of_all => [false; 2],
+            own => own,
+        };
         // No base is above the least delay of its flow, nor below what round trips leave; the flow decides that says
         // most for certain.
         let error = |i: usize| if known[i] { tracks[i].base_error } else { 0.0 };
@@ -272,6 +284,20 @@ mod tests {
     }
 
     #[test]
+    fn what_a_flow_shows_of_one_way_and_all_others_of_the_other_one_is_open() {
+        let way = |at_least, all, far| Evidence { at_least, all, far, data: true, ..Evidence::default() };
+        for (others_waited, raised, lacks, empty) in [(0, 0.0, 15e6, [false; 2]), (40, 15e6, 0.0, [false, true])] {
+            // The second's own packets pile up on the way to the host, in the valley of a queue that others met there.
+            let mut tracks = vec![track(0.0), track(15e6)];
+            tracks[0].evidence = [way(60, 100, others_waited), way(20, 100, 80)];
+            tracks[1].evidence = [way(20, 20, 0), way(20, 30, 10)];
+            let mut raise = [0.0; 2];
+            settle(&mut tracks, &[0, 1], (&[true, false], &[false; 2]), &mut raise, false);
+            assert_eq!((raise[1], tracks[1].unassigned, tracks[1].empty), (raised, lacks, empty), "{others_waited}");
+        }
+    }
+
+    #[test]
     fn a_flow_whose_least_delay_is_above_others_shows_no_empty_queue() {
         // Both end while a queue stands; the one that piles up met 500 ms at the least, the other a valley of it.
         let piled = Evidence { at_least: 10, far: 2356, all: 2366, data: true, ..Evidence::default() };
@@ -314,6 +340,28 @@ mod tests {
             }
             finalize(&log, &mut tracks, 1);
             assert!((tracks[0].cross_flow_base - lowered).abs() < 1.1e6, "{entries} {}", tracks[0].cross_flow_base);
+        }
+    }
+
+    #[test]
+    fn a_flow_does_not_tell_that_all_others_bases_are_too_high_if_their_packets_contradict_it() {
+        for (wrong, taken) in [(0.0, true), (6e6, false)] {
+            // None waited. The third's base is wrong: its packets beside those of the second seem to enter later.
+            let (mut log, mut tracks) = (Log::default(), vec![track(0.0), track(14e6), track(0.0)]);
+            tracks.iter_mut().for_each(|track| track.base = 20e6);
+            (tracks[0].by_round_trip, tracks[2].by_round_trip, tracks[2].base) = (true, true, 20e6 + wrong);
+            for i in 0..500i64 {
+                let arrived = i * 1_000_000 + 20_000_000;
+                log.push(0, Entry::new(1, arrived, i, 0, None));
+                if i % 10 == 5 {
+                    for (track, later) in [(2, 400_000), (1, 500_000), (2, 600_000)] {
+                        log.push(track, Entry::new(1, arrived + later, i, 0, None));
+                    }
+                }
+            }
+            finalize(&log, &mut tracks, 1);
+            assert!(tracks[0].cross_flow_base < 1.1e6, "{}", tracks[0].cross_flow_base);
+            assert_eq!(tracks[1].unassigned == 0.0, taken, "which way it waited is open");
         }
     }
 }
