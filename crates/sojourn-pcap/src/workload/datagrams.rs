@@ -41,20 +41,23 @@ impl Datagrams {
 
     /// Take off what the datagrams of an end waited, if they shared a queue with packets of which that is `told`.
     pub(super) fn without_waits(&mut self, accepted: bool, told: &[(i64, i64)]) {
-        let mut at = self.first_ns;
-        let mut timed: Vec<(i64, Turn)> = Vec::with_capacity(self.turns.len());
+        let (mut at, mut times) = (self.first_ns, Vec::new());
         for turn in &self.turns {
             at = at.saturating_add_unsigned(turn.wait_ns);
-            timed.push((at, *turn));
+            times.extend((turn.accepted == accepted).then_some(at));
         }
-        let theirs = |(_, turn): &&mut (i64, Turn)| turn.accepted == accepted;
-        let mut times: Vec<i64> = timed.iter_mut().filter(theirs).map(|(at, _)| *at).collect();
         if !share(&times, told) {
             return;
         }
         times.iter_mut().for_each(|at| *at = at.saturating_sub(waited(told, *at, false)));
         times.sort_unstable();
-        timed.iter_mut().filter(theirs).zip(times).for_each(|((at, _), sent)| *at = sent);
+        let (mut at, mut sent) = (self.first_ns, times.into_iter());
+        let mut timed: Vec<(i64, Turn)> = Vec::with_capacity(self.turns.len());
+        for turn in std::mem::take(&mut self.turns) {
+            at = at.saturating_add_unsigned(turn.wait_ns);
+            let theirs = if turn.accepted == accepted { sent.next() } else { None };
+            timed.push((theirs.unwrap_or(at), turn));
+        }
         timed.sort_by_key(|(at, _)| *at);
         *self = Self { as_sent: true, ..Self::new(timed.first().map_or(self.first_ns, |(at, _)| *at)) };
         timed.iter().for_each(|(at, turn)| self.add(turn.accepted, turn.bytes, *at));

@@ -205,7 +205,7 @@ impl Extractor {
     pub fn finish(mut self, clients: &dyn Fn(Address) -> Option<bool>) -> Workload {
         self.waits.settle();
         let (first, last) = self.span.unwrap_or((0, 0));
-        let sides = Sides::of(&self.hosts, self.entries.iter().map(Entry::hosts));
+        let sides = Sides::of(&self.hosts, self.entries.iter().map(Entry::hosts), clients);
         for entry in &mut self.entries {
             let hosts = [entry.opener.0, entry.acceptor.0];
             let Kept::Udp(datagrams) = &mut entry.kept else { continue };

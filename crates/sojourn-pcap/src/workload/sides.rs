@@ -33,8 +33,12 @@ pub(super) struct Sides<'a> {
 }
 
 impl<'a> Sides<'a> {
-    /// The sides of all flows.
-    pub(super) fn of(hosts: &'a BTreeMap<Address, Stand>, flows: impl ExactSizeIterator<Item = Hosts> + Clone) -> Self {
+    /// The sides of all flows. `known` says of a host whether it is a client, if that is known.
+    pub(super) fn of(
+        hosts: &'a BTreeMap<Address, Stand>,
+        flows: impl ExactSizeIterator<Item = Hosts> + Clone,
+        known: &dyn Fn(Address) -> Option<bool>,
+    ) -> Self {
         let mut sides = Self { hosts, sign: 0, are_told: false, near_are_clients: false };
         // A sign tells the sides apart if it does so for nearly every flow.
         let told = [0, 1].into_iter().find(|sign| {
@@ -47,7 +51,11 @@ impl<'a> Sides<'a> {
             let of = hosts.iter().filter(|(host, _)| sides.is_near(sides.sign, **host).unwrap_or(false) == near);
             of.fold((0, 0), |(serves, opened), (_, stand)| (serves - stand.serves, opened + stand.opened))
         };
-        sides.near_are_clients = votes(true) >= votes(false);
+        let side = |host: &Address| Some(known(*host)? == sides.is_near(sides.sign, *host)?);
+        let sent = hosts.iter().map(|(host, stand)| (host, stand.near[sides.sign] + stand.far[sides.sign]));
+        // Of what is known, who sends most.
+        let told = sent.filter_map(|(host, sent)| Some((sent, side(host)?))).max();
+        sides.near_are_clients = told.map_or_else(|| votes(true) >= votes(false), |(_, near)| near);
         sides
     }
 
@@ -85,5 +93,27 @@ impl<'a> Sides<'a> {
             (Some(opener), _) => Some(opener),
             (None, acceptor) => acceptor.map(|near| !near),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::IpAddr;
+
+    #[test]
+    fn who_is_known_to_be_a_client_says_on_which_side_they_are() {
+        let [near, far] = [1, 2].map(|n| Address::from(IpAddr::from([10, 0, 0, n])));
+        let stands = [
+            (near, Stand { near: [9, 9], opened: 1, ..Stand::default() }),
+            (far, Stand { far: [9, 9], opened: -1, ..Stand::default() }),
+        ];
+        let hosts = BTreeMap::from(stands);
+        let near_are_clients = |known: &dyn Fn(Address) -> Option<bool>| {
+            Sides::of(&hosts, [(near, far)].into_iter(), known).near_are_clients
+        };
+        assert!(near_are_clients(&|_| None), "they open");
+        assert!(near_are_clients(&|host| Some(host == near)) && !near_are_clients(&|host| Some(host == far)));
+        assert!(near_are_clients(&|host| (host == far).then_some(false)));
     }
 }
