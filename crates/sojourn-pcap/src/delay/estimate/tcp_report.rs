@@ -22,6 +22,8 @@ pub struct Sent {
     pub frame: u64,
     /// Capture time, ns.
     pub time: i64,
+    /// Bytes of the frame.
+    pub length: u16,
 }
 
 /// Segments of one sender in flight between observer and receiver.
@@ -50,8 +52,8 @@ impl Reports {
 
     /// A segment with data passed. `far`: its receiver is not near the observer.
     #[inline]
-    pub fn sent(&mut self, segment: &Segment, stamp: i64, sent: (u64, i64), far: bool) {
-        let (frame, time) = sent;
+    pub fn sent(&mut self, segment: &Segment, stamp: i64, sent: (u64, i64, u16), far: bool) {
+        let (frame, time, length) = sent;
         let end = segment.end();
         let highest = *self.highest.get_or_insert(segment.seq);
         if segment.seq != highest {
@@ -71,7 +73,7 @@ impl Reports {
             if self.waiting.len() == MOST_WAITING {
                 self.waiting.pop_front();
             }
-            self.waiting.push_back(Sent { end, stamp, frame, time });
+            self.waiting.push_back(Sent { end, stamp, frame, time, length });
         }
     }
 
@@ -118,7 +120,7 @@ mod tests {
     fn a_delayed_acknowledgement_times_the_last_segment() {
         let mut reports = Reports::default();
         for n in 0..2u32 {
-            reports.sent(&segment(100 * n, 0, 100), i64::from(n), (u64::from(n), 0), false);
+            reports.sent(&segment(100 * n, 0, 100), i64::from(n), (u64::from(n), 0, 0), false);
         }
         let mut covered = 0;
         assert_eq!(reports.acknowledged(&segment(0, 200, 0), false, |_, n| covered += n).unwrap().frame, 1);
@@ -129,14 +131,14 @@ mod tests {
     fn nothing_counts_until_a_hole_is_passed() {
         let mut reports = Reports::default();
         let ack = |reports: &mut Reports, n| reports.acknowledged(&segment(0, n, 0), false, |_, _| {});
-        reports.sent(&segment(0, 0, 100), 0, (0, 0), false);
-        reports.sent(&segment(200, 0, 100), 2, (2, 0), false);
+        reports.sent(&segment(0, 0, 100), 0, (0, 0, 0), false);
+        reports.sent(&segment(200, 0, 100), 2, (2, 0, 0), false);
         assert!(ack(&mut reports, 100).is_none());
-        reports.sent(&segment(100, 0, 100), 3, (3, 0), false);
-        reports.sent(&segment(300, 0, 100), 4, (4, 0), false);
+        reports.sent(&segment(100, 0, 100), 3, (3, 0, 0), false);
+        reports.sent(&segment(300, 0, 100), 4, (4, 0, 0), false);
         assert!(ack(&mut reports, 300).is_none());
         assert!(ack(&mut reports, 400).is_none(), "the acknowledgement that passes the hole is dropped too");
-        reports.sent(&segment(400, 0, 100), 5, (5, 0), false);
+        reports.sent(&segment(400, 0, 100), 5, (5, 0, 0), false);
         assert_eq!(ack(&mut reports, 500).unwrap().frame, 5);
     }
 }

@@ -16,6 +16,8 @@ pub struct Sent {
     pub time: i64,
     /// Its number in the flow.
     pub seq: u16,
+    /// Bytes of the frame.
+    pub length: u16,
 }
 
 /// Packets of one sender that were not reported on yet.
@@ -67,7 +69,7 @@ mod tests {
 
     #[test]
     fn a_report_belongs_to_the_last_packet_near_and_to_the_acknowledged_one_far() {
-        let sent = |seq| Sent { frame: u64::from(seq), time: 0, seq };
+        let sent = |seq| Sent { frame: u64::from(seq), time: 0, seq, length: 0 };
         let mut near = Reports::default();
         near.sent(sent(7), false);
         near.sent(sent(8), false);

@@ -188,7 +188,7 @@ mod tests {
         for (before, kept) in [(None, true), (Some(1e6), true), (Some(4e6), false)] {
             let (mut track, mut hosts) = track();
             fit(&log(30), 0, &mut track);
-            let bound = Bound { time: 1, stamp: 2, extra: 3 };
+            let bound = Bound { time: 1, stamp: 2, extra: 3, own: 0.0 };
             (track.tick_ns, track.least, track.floor, track.last_base) = (before, Some(bound), Some(bound), Some(5.0));
             track.minima.add(0, 1.0);
             let mut tracks = [track];

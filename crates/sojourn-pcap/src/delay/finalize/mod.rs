@@ -40,6 +40,7 @@ impl Meter {
         choose_estimator(tracks, hosts, options.estimator);
         paths::find(log, tracks, hosts, threads);
         let within = within_connection::find(log, tracks, &looks, hosts, threads);
+        transmission::leave_out(log, tracks, hosts, options.estimator);
         base_delay::finalize(log, tracks, &looks, hosts, threads);
         transmission::finalize(log, tracks, within, hosts, threads);
         for track in tracks.iter().filter(|track| track.cross_flow_base > 0.0) {

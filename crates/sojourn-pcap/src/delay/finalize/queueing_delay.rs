@@ -62,7 +62,10 @@ impl Sampler {
             owner: if from { host } else { peer },
             protocol: track.protocol,
             estimator: track.estimator,
-            transmission: hosts.all[host as usize].transmission,
+            transmission: match track.estimator {
+                Estimator::Observer => hosts.all[host as usize].transmission,
+                Estimator::Reported => [track.transmission; 2],
+            },
             clocks: track.clock_model(),
             timed: track.timed(),
             lines: track.lines(),
@@ -145,7 +148,6 @@ impl Sampler {
         } else {
             utp_observer::estimate(excess)
         };
-        let own = if self.estimator == Estimator::Observer { own } else { 0.0 };
         let (delay, error) = ((estimate.delay - own).max(0.0), estimate.error + self.base_error);
         let estimate = Estimate { delay, error };
         if !(estimate.delay.is_finite() && estimate.delay < LONGEST_DELAY) {

@@ -325,7 +325,7 @@ impl TcpFlow {
         let [me, peer] = self.pair(seen.side);
         let kept = choice == Choice::Reported || (!near[1] && choice == Choice::Auto);
         if known && kept && segment.payload > 0 {
-            me.reports.sent(segment, stamp, (seen.frame, seen.time), !near[1]);
+            me.reports.sent(segment, stamp, (seen.frame, seen.time, seen.length), !near[1]);
             me.count_places(state);
         }
         if segment.flags & ACK != 0
@@ -334,7 +334,7 @@ impl TcpFlow {
                 state.discard(peer_host, Protocol::Tcp, why, count);
             })
         {
-            let entry = Entry::new(sent.frame, sent.time, sent.stamp, DATA, Some(value));
+            let entry = Entry::new(sent.frame, sent.time, sent.stamp, DATA, Some(value)).long(sent.length);
             state.log(&mut peer.tracks.reported, &of, entry);
         }
     }

@@ -198,7 +198,8 @@ impl UtpFlow {
             state.log(&mut me.tracks.observed, &of(seen.side, Estimator::Observer), entry);
         }
         if length > 20 || data {
-            me.reports.sent(Sent { frame: seen.frame, time: seen.time, seq: header.seq }, !near[1]);
+            let sent = Sent { frame: seen.frame, time: seen.time, seq: header.seq, length: seen.length };
+            me.reports.sent(sent, !near[1]);
             state.remembered += me.reports.places() - std::mem::replace(&mut me.places, me.reports.places());
         }
         let choice = state.options.estimator;
@@ -210,7 +211,8 @@ impl UtpFlow {
         {
             peer.differences.follow(header.difference);
             let idle = if self.packets <= 6 && self.idle { IDLE } else { 0 };
-            let entry = Entry::new(sent.frame, sent.time, peer.differences.highest(), DATA | idle, None);
+            let entry =
+                Entry::new(sent.frame, sent.time, peer.differences.highest(), DATA | idle, None).long(sent.length);
             state.log(&mut peer.tracks.reported, &of(1 - seen.side, Estimator::Reported), entry);
         }
     }

@@ -13,6 +13,7 @@ use crate::delay::clock::unwrapped::Unwrapped;
 use crate::delay::estimate::Estimator;
 use crate::delay::host::Hosts;
 use crate::delay::host::path::Path;
+use crate::delay::host::transmission::Transmission;
 use crate::delay::protocol::Protocol;
 use crate::delay::sighting::flow_table::Key;
 use crate::delay::track::empty_queue::Evidence;
@@ -24,6 +25,8 @@ pub(crate) struct Bound {
     pub(crate) time: i64,
     pub(crate) stamp: i64,
     pub(crate) extra: i64,
+    /// What of the delay is a long packet's own transmission, ns, where the time does not leave it out.
+    pub(crate) own: f64,
 }
 
 /// What tells one track from another: a direction of a flow under an estimator.
@@ -87,6 +90,8 @@ pub(crate) struct Track {
     pub(crate) floor: Option<Bound>,
     /// What the base lies above the least delay because that was a lucky packet's, ns.
     pub(crate) lift: f64,
+    /// What its base leaves out of long packets' delays.
+    pub(crate) transmission: Transmission,
     /// Base delay, ns on the track's own scale.
     pub(crate) base: f64,
     /// Round trip without a queue, ns.

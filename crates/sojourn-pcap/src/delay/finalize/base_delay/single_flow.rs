@@ -20,7 +20,6 @@ use crate::delay::finalize::first_look::Looked;
 use crate::delay::finalize::first_look::base_bounds::Bounds;
 use crate::delay::host::Hosts;
 use crate::delay::host::silence::{IDLE_SPREAD, SILENCE};
-use crate::delay::host::transmission::Transmission;
 use crate::delay::log::Log;
 use crate::delay::log::entry::{DATA, IDLE, TOWARD};
 use crate::delay::parallel::for_each;
@@ -45,12 +44,11 @@ pub(crate) fn finalize(log: &Log, tracks: &mut [Track], looks: &[Looked], hosts:
         &mut found,
         |i, _| log.len_of(i),
         |i, (track, found)| {
-            let (host, shortest) = (&hosts.all[track.host[0] as usize], track.shortest_round_trip(hosts));
-            let transmission = if track.stamped() { host.transmission[0] } else { Default::default() };
-            let first = looks[i].as_ref().filter(|_| !transmission.known());
+            let shortest = track.shortest_round_trip(hosts);
+            let first = looks[i].as_ref().filter(|_| !track.transmission.known());
             let seen = first.and_then(|look| look.bounds(&track.clock_model(), shortest));
-            let seen = seen.unwrap_or_else(|| Bounds::seen(log, i, track, shortest, &transmission));
-            let seen = Found::look(log, i, track, hosts, seen, &transmission);
+            let seen = seen.unwrap_or_else(|| Bounds::seen(log, i, track, shortest, &track.transmission));
+            let seen = Found::look(log, i, track, hosts, seen);
             seen.settle(track, shortest as f64);
             *found = Some(seen);
         },
@@ -82,19 +80,12 @@ struct Found {
 }
 
 impl Found {
-    fn look(
-        log: &Log,
-        i: usize,
-        track: &mut Track,
-        hosts: &Hosts,
-        bounds: Bounds,
-        transmission: &Transmission,
-    ) -> Self {
+    fn look(log: &Log, i: usize, track: &mut Track, hosts: &Hosts, bounds: Bounds) -> Self {
         bounds.leave(track);
         let Bounds { least, floor, .. } = bounds;
-        let (lift, near_least) = match transmission.known() {
-            true => second_look::<true>(log, i, track, [least, floor], hosts, transmission),
-            false => second_look::<false>(log, i, track, [least, floor], hosts, transmission),
+        let (lift, near_least) = match track.transmission.known() {
+            true => second_look::<true>(log, i, track, [least, floor], hosts),
+            false => second_look::<false>(log, i, track, [least, floor], hosts),
         };
         // Stamps of n packets lie anywhere in their ticks, so the luckiest is expected this far above the base.
         // Differences of two coarse stamps are off both ways, and their least by as much as any.
@@ -139,9 +130,8 @@ fn second_look<const SLOW: bool>(
     track: &mut Track,
     [least, floor]: [f64; 2],
     hosts: &Hosts,
-    transmission: &Transmission,
 ) -> (f64, u32) {
-    let echo_min = track.shortest_round_trip(hosts);
+    let (transmission, echo_min) = (track.transmission, track.shortest_round_trip(hosts));
     let clocks = track.clock_model();
     let reported = track.estimator == Estimator::Reported;
     let fine = track.protocol == Protocol::Utp || (!reported && clocks.tick < PATH_JITTER);
@@ -275,7 +265,8 @@ mod tests {
     fn the_shortest_round_trip_lacks_what_a_long_packet_took_on_the_link() {
         let (track, mut hosts) = (track(Estimator::Observer, Protocol::Tcp), Hosts::new(Vec::new()));
         track.key.address.into_iter().for_each(|address| _ = hosts.of(address));
-        hosts.all[0].transmission[0] = Transmission { short: 66, ns_per_byte: 1000.0 };
+        hosts.all[0].transmission[0] =
+            crate::delay::host::transmission::Transmission { short: 66, ns_per_byte: 1000.0 };
         for (after, length) in [(42_000_000, 66), (41_000_000, 1066), (43_000_000, 66)] {
             hosts.all[0].answered(after, length);
         }

@@ -23,7 +23,7 @@ impl Bounds {
     /// As earlier logs left them. `echo_min` is the host's shortest round trip.
     #[inline]
     pub(crate) fn of(track: &Track, clocks: &ClockModel, echo_min: i64) -> Self {
-        let delay_at = |bound: &Bound| clocks.delay(bound.time, bound.stamp, bound.extra);
+        let delay_at = |bound: &Bound| clocks.delay(bound.time, bound.stamp, bound.extra) - bound.own;
         let mut bounds = Self {
             least: f64::INFINITY,
             floor: f64::NEG_INFINITY,
@@ -47,10 +47,11 @@ impl Bounds {
                     bounds.floor(entry, clocks.observed(entry.time, entry.stamp));
                 }
                 let short = if entry.is(TOWARD) { *entry } else { entry.shorter(transmission.of(entry.length())) };
-                bounds.above(&short, clocks.observed(short.time, short.stamp), 0);
+                bounds.above(&short, clocks.observed(short.time, short.stamp), 0, 0.0);
             } else {
                 let extra = entry.extra().map_or(0, |extra| line.follow(extra));
-                bounds.above(entry, clocks.delay(entry.time, entry.stamp, extra), extra);
+                let own = transmission.of(entry.length());
+                bounds.above(entry, clocks.delay(entry.time, entry.stamp, extra) - own, extra, own);
             }
         }
         bounds
@@ -70,7 +71,7 @@ impl Bounds {
     /// Count a TCP packet of such a delay by the observer's clock.
     #[inline]
     pub(crate) fn add(&mut self, entry: &Entry, delay: f64) {
-        self.above(entry, delay, 0);
+        self.above(entry, delay, 0, 0.0);
         self.floor(entry, delay);
     }
 
@@ -81,16 +82,17 @@ impl Bounds {
             let low = delay - self.over(i64::from(extra));
             if low > self.floor {
                 let extra = i64::from(extra);
-                (self.floor, self.floor_of) = (low, Some(Bound { time: entry.time, stamp: entry.stamp, extra }));
+                let of = Bound { time: entry.time, stamp: entry.stamp, extra, own: 0.0 };
+                (self.floor, self.floor_of) = (low, Some(of));
             }
         }
     }
 
     /// Count a packet that tells no lower bound.
     #[inline]
-    fn above(&mut self, entry: &Entry, delay: f64, extra: i64) {
+    fn above(&mut self, entry: &Entry, delay: f64, extra: i64, own: f64) {
         if delay < self.least {
-            (self.least, self.least_of) = (delay, Some(Bound { time: entry.time, stamp: entry.stamp, extra }));
+            (self.least, self.least_of) = (delay, Some(Bound { time: entry.time, stamp: entry.stamp, extra, own }));
         }
     }
 }

@@ -10,10 +10,12 @@
 //! ([`within_connection`], before bases are known) or by all of its connections (here, once they are). In the direction
 //! to it, round trips tell both ([`to_host`]).
 
+mod by_reports;
 mod dispersion;
 mod to_host;
 pub(super) mod within_connection;
 
+use crate::delay::estimate::Estimator;
 use crate::delay::finalize::first_look::least_delays::LeastDelays;
 use crate::delay::finalize::transmission::dispersion::{FEWEST_SPACINGS, LEAST, MOST_SPACINGS, Times, tolerance};
 use crate::delay::finalize::transmission::to_host::ToHost;
@@ -22,8 +24,10 @@ use crate::delay::host::Hosts;
 use crate::delay::host::transmission::Transmission;
 use crate::delay::log::Log;
 use crate::delay::log::entry::TOWARD;
+use crate::delay::options::Choice;
 use crate::delay::parallel::for_each;
 use crate::delay::track::Track;
+use std::collections::BTreeMap;
 
 #[derive(Debug, Default)]
 struct Seen {
@@ -113,11 +117,31 @@ pub(crate) fn finalize(log: &Log, tracks: &[Track], within: WithinConnection, ho
     }
 }
 
+/// Bases leave out what long packets take longer by themselves, as far as it is known before they are found. The
+/// receiver's reports do as they were published where they were asked for.
+pub(crate) fn leave_out(log: &Log, tracks: &mut [Track], hosts: &Hosts, choice: Choice) {
+    let stamped = tracks.iter().enumerate().filter(|(_, track)| track.stamped());
+    let stamped: BTreeMap<_, usize> = stamped.map(|(i, track)| ((track.key, track.side), i)).collect();
+    for (i, track) in tracks.iter_mut().enumerate().filter(|(_, track)| track.timed() && !track.silent) {
+        let mut told = hosts.all[track.host[0] as usize].transmission[0];
+        if track.estimator == Estimator::Reported {
+            let beside = stamped.get(&(track.key, track.side)).filter(|_| choice == Choice::Auto);
+            told = match beside {
+                Some(&beside) if !told.known() => by_reports::find(log, i, track, beside).unwrap_or_default(),
+                Some(_) => told,
+                None => continue,
+            };
+        }
+        if told.known() {
+            track.transmission = told;
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::decode::Address;
-    use crate::delay::estimate::Estimator;
     use crate::delay::finalize::base_delay::single_flow;
     use crate::delay::log::entry::{DATA, Entry};
     use crate::delay::protocol::Protocol;
@@ -181,6 +205,7 @@ mod tests {
             log.push(0, Entry::new(1, time, stamp, DATA, None).long(1514));
         }
         let within = within_connection::find(&log, &tracks, &[None, None], &mut hosts, 1);
+        leave_out(&log, &mut tracks, &hosts, Choice::Auto);
         single_flow::finalize(&log, &mut tracks, &[None, None], &mut hosts, 1);
         finalize(&log, &tracks, within, &mut hosts, 1);
         let own = hosts.all[0].transmission[0].of(1514);
