@@ -222,6 +222,11 @@ def test_a_number_of_a_page_stays_on_its_line_and_a_command_is_as_it_was() -> No
         assert whole_numbers(written) == (shown or written)
 
 
+def test_a_key_that_a_sentence_quotes_is_code_on_a_page(tmp_path: Path) -> None:
+    page = alone(tmp_path).read_text(encoding="utf-8")
+    assert "set <code>repeat</code> to 3" in page and "`repeat`" not in page
+
+
 def test_every_page_that_is_kept_is_made() -> None:
     assert {file.stem for file in PAGES.iterdir()} == set(MADE)
 

@@ -70,7 +70,7 @@ def write(page: Path, template: str, **values: Any) -> Path:
     )
     environment.filters |= {"outlined": outlined, "asset": _asset, "embedded": _embedded}
     environment.filters["milliseconds"] = ms_brief
-    html = whole_numbers(environment.get_template(template).render(**values))
+    html = keys_as_code(whole_numbers(environment.get_template(template).render(**values)))
     atomic.write(page, lambda file: file.write(html.encode()))
     return page
 
@@ -82,6 +82,7 @@ _MARKS = re.compile(f"{_HEADING.pattern}|{_TABLE.pattern}", re.DOTALL)
 
 _LITERAL = r"<(?P<name>script|style|svg|pre|code)\b.*?</(?P=name)>|<[^>]*>"
 _THOUSANDS = re.compile(rf"(?P<kept>{_LITERAL})|(?<=\d) (?=\d{{3}}(?!\d))", re.DOTALL)
+_QUOTED = re.compile(rf"(?P<kept>{_LITERAL})|`(?P<key>[^`<>\n]+)`", re.DOTALL)
 
 
 def whole_numbers(html: str) -> str:
@@ -91,6 +92,15 @@ def whole_numbers(html: str) -> str:
     "<p title='12 345'>12_345 of <code>limit 1 000</code>"
     """
     return _THOUSANDS.sub(lambda found: found["kept"] or "\u00a0", html)
+
+
+def keys_as_code(html: str) -> str:
+    """Show as code what a sentence, which stands in terminals too, has between backticks.
+
+    >>> keys_as_code("<p>set `repeat` to 3; <code>`as it is`</code></p>")
+    '<p>set <code>repeat</code> to 3; <code>`as it is`</code></p>'
+    """
+    return _QUOTED.sub(lambda found: found["kept"] or f"<code>{found['key']}</code>", html)
 
 
 def outlined(body: str) -> Outline:
