@@ -4,6 +4,7 @@
 //! they do shows in the datagrams: of a time in which the wait grows, so much less was sent in what is seen of it. The
 //! number in windows falls by the rate times what the wait grew, if the queue is shared, and not at all where each flow
 //! has its own. So it is the slope of a regression that says which; where it is neither, times stay as they were seen.
+//! The rule is sojourn's own; what TCP's packets waited is of the passive estimators ([`super::waits`]).
 //! A queue keeps datagrams in order: what is inexact in waits that others tell changes times, not the order.
 
 use super::queue::between;
@@ -162,6 +163,14 @@ mod tests {
     }
 
     #[test]
+    fn what_is_inexact_in_waits_that_others_tell_changes_no_order() {
+        let (mut flow, mut told) = (flow(&behind(), true), told());
+        told[650].1 += 30 * MS;
+        flow.without_waits(true, &told);
+        assert!(flow.as_sent && flow.turns.iter().map(|turn| turn.bytes).eq(0..1900));
+    }
+
+    #[test]
     fn where_each_flow_has_its_queue_times_stay_as_they_were_seen() {
         let even: Vec<i64> = (0..1900).map(|n| 5 * n * MS).collect();
         // Those of the other end, few ones, and where nobody waited.
@@ -177,14 +186,18 @@ mod tests {
 
     #[test]
     fn what_the_other_end_sends_keeps_its_times() {
-        let mut flow = Datagrams::new(0);
+        let (mut alone, mut flow) = (flow(&behind(), true), Datagrams::new(0));
         let mut both: Vec<(i64, bool)> = behind().into_iter().map(|at| (at, true)).collect();
         both.extend((0..900).map(|n| (11 * n * MS, false)));
         both.sort_unstable();
         both.iter().for_each(|(at, accepted)| flow.add(*accepted, 100, *at));
         flow.without_waits(true, &told());
         assert!(flow.as_sent);
-        let theirs: Vec<i64> = times(&flow).iter().filter(|(_, accepted)| !accepted).map(|(at, _)| *at).collect();
-        assert_eq!(theirs, (0..900).map(|n| 11 * n * MS).collect::<Vec<_>>());
+        let of = |flow: &Datagrams, end: bool| -> Vec<i64> {
+            times(flow).iter().filter(|(_, accepted)| *accepted == end).map(|(at, _)| *at).collect()
+        };
+        assert_eq!(of(&flow, false), (0..900).map(|n| 11 * n * MS).collect::<Vec<_>>());
+        alone.without_waits(true, &told());
+        assert_eq!(of(&flow, true), of(&alone, true));
     }
 }
