@@ -3,7 +3,8 @@
 //! An observer that stands behind a queue and before its link, as the emulator's captures do, sees packets as their
 //! transmission begins: by its clock long packets take no longer than short ones, by the receiver's stamps they do. The
 //! two things that have to agree are the same, the least delays by the reports, and how far long packets leave apart by
-//! the observer's clock. Of both the second is the finer: stamps have ticks. The method as published leaves nothing out.
+//! the observer's clock. Of both the second is the finer: stamps have ticks. The method as
+//! published leaves nothing out.
 
 use crate::delay::finalize::first_look::least_delays::LeastDelays;
 use crate::delay::finalize::transmission::dispersion::{LEAST, MOST_SPACINGS, Times, tolerance};
