@@ -167,7 +167,7 @@ impl Maker<'_> {
         because(routing.up(index, Some((setup.mtu, RING))), &format!("an MTU of {} cannot be set", setup.mtu))?;
         self.address(&routing, index, addresses, is_home)?;
         let threaded_napi = self.thread_napi(&interface);
-        let device = Some(Device::new(tun, true, stamps));
+        let device = Some(Device::new(tun, true, stamps).joining(setup.offload));
         let end = End { network, interface, addresses: addresses[0], device };
         Ok(Made { end, threaded_napi, no_stamps })
     }

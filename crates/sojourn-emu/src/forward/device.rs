@@ -19,13 +19,26 @@ pub struct Device {
     fd: OwnedFd,
     /// Each packet has a `virtio_net_hdr` in front.
     has_header: bool,
+    /// The host joins packets that it receives together.
+    joins: bool,
     stamps: Option<Box<dyn Stamps>>,
 }
 
 impl Device {
     /// A device that does not block.
     pub fn new(fd: OwnedFd, has_header: bool, stamps: Option<Box<dyn Stamps>>) -> Self {
-        Self { fd, has_header, stamps }
+        Self { fd, has_header, joins: false, stamps }
+    }
+
+    /// Whether the host joins packets that it receives together, so that they may be joined for it.
+    pub fn joining(self, on: bool) -> Self {
+        Self { joins: on && self.has_header, ..self }
+    }
+
+    /// Whether packets that are due together may be written as one super-packet.
+    #[inline]
+    pub fn joins(&self) -> bool {
+        self.joins
     }
 
     /// Whether the times of packets come from the kernel.

@@ -49,12 +49,27 @@ impl Due {
         firsts.fold(Time::NEVER, Time::min)
     }
 
+    /// The line whose packet is due first, if it is by `now`.
+    #[inline]
+    fn first_line(&mut self, now: Time) -> Option<&mut VecDeque<(Time, Frame)>> {
+        let next = self.next();
+        let is_first = |line: &&mut (Span, VecDeque<(Time, Frame)>)| line.1.front().is_some_and(|(at, _)| *at == next);
+        if next > now {
+            return None;
+        }
+        self.lines.iter_mut().find(is_first).map(|line| &mut line.1)
+    }
+
     /// The packet that is due first, if it is by `now`.
     #[inline]
     pub fn pop(&mut self, now: Time) -> Option<(Time, Frame)> {
-        let next = self.next();
-        let is_first = |line: &&mut (Span, VecDeque<(Time, Frame)>)| line.1.front().is_some_and(|(at, _)| *at == next);
-        (next <= now).then(|| self.lines.iter_mut().find(is_first)?.1.pop_front()).flatten()
+        self.first_line(now)?.pop_front()
+    }
+
+    /// That packet, which stays.
+    #[inline]
+    pub fn first(&mut self, now: Time) -> Option<&Frame> {
+        self.first_line(now)?.front().map(|(_, frame)| frame)
     }
 
     /// The shortest of the delays: how long before it must be written a packet's fate is settled.

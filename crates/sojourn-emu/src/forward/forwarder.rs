@@ -7,6 +7,7 @@ use crate::event::{Event, EventSink};
 use crate::forward::clock::Clock;
 use crate::forward::device::Device;
 use crate::forward::frame::{self, Frame, Headers};
+use crate::forward::gro::Joined;
 use crate::forward::gso::{Cut, VNET_HEADER, VnetHeader};
 use crate::forward::slab::Slab;
 use crate::forward::way::Way;
@@ -74,6 +75,9 @@ pub struct Forwarder {
     /// Takes the events.
     pub sink: EventSink,
     buffer: Vec<u8>,
+    /// Packets that are written next, as one if there are several.
+    together: Vec<(Time, Frame)>,
+    joined: Joined,
     journeys: u32,
 }
 
@@ -96,6 +100,8 @@ impl Forwarder {
             hosts,
             sink,
             buffer: vec![0; LARGEST + VNET_HEADER],
+            together: Vec::with_capacity(MOST_TOGETHER),
+            joined: Joined::new(),
             journeys: 0,
         }
     }
@@ -218,19 +224,35 @@ impl Forwarder {
         }
     }
 
-    /// Gives the host at the other end what is due.
+    /// Gives the host at the other end what is due, and joins what is due together where the host would.
     fn give(&mut self, side: usize, clock: &impl Clock) {
-        let other = 1 - side;
+        let joins = self.sides[1 - side].device.joins();
         for _ in 0..MOST_TOGETHER {
             let now = clock.now();
-            let Some((due, frame)) = self.sides[side].way.due.pop(now) else { return };
-            let bytes = &mut self.slab.bytes(frame.slot)[..VNET_HEADER + frame.size as usize];
-            if frame.marked {
-                frame::mark(&mut bytes[VNET_HEADER..]);
+            let Some(first) = self.sides[side].way.due.pop(now) else { return };
+            let bytes = outgoing(&mut self.slab, &first.1);
+            let joined = joins && self.sides[side].way.due.next() <= now && self.joined.begin(bytes);
+            self.together.push(first);
+            while joined && let Some(next) = self.sides[side].way.due.first(now) {
+                if !self.joined.add(outgoing(&mut self.slab, next)) {
+                    break;
+                }
+                self.together.extend(self.sides[side].way.due.pop(now));
             }
-            let taken = self.sides[other].device.write(bytes);
+            self.write(side, now);
+        }
+    }
+
+    /// Writes the packets that are together, as one if they were joined.
+    fn write(&mut self, side: usize, now: Time) {
+        let bytes = match &self.together[..] {
+            [(_, alone)] => outgoing(&mut self.slab, alone),
+            _ => self.joined.finish(),
+        };
+        let taken = self.sides[1 - side].device.write(bytes);
+        let Side { direction, written, counts, .. } = &mut self.sides[side];
+        for (due, frame) in self.together.drain(..) {
             let late = now.since(due);
-            let Side { direction, written, counts, .. } = &mut self.sides[side];
             written.add(late);
             counts.delivered_pkts += u64::from(taken);
             counts.refused_pkts += u64::from(!taken);
@@ -260,6 +282,16 @@ impl Forwarder {
             }
         })
     }
+}
+
+/// The bytes of a packet as the host at the other end gets them, with the device's header in front.
+#[inline]
+fn outgoing<'s>(slab: &'s mut Slab, frame: &Frame) -> &'s [u8] {
+    let bytes = &mut slab.bytes(frame.slot)[..VNET_HEADER + frame.size as usize];
+    if frame.marked {
+        frame::mark(&mut bytes[VNET_HEADER..]);
+    }
+    bytes
 }
 
 /// What one direction came to.

@@ -84,7 +84,8 @@ impl Hash {
     }
 }
 
-/// Sets Congestion Experienced in a packet's bytes, and mends the checksum of an IPv4 header (RFC 1624).
+/// Sets Congestion Experienced in a packet's bytes, and mends the checksum of an IPv4 header (RFC 1624). A second time
+/// changes nothing.
 pub fn mark(packet: &mut [u8]) {
     match packet.first().map(|first| first >> 4) {
         Some(4) => {
@@ -199,6 +200,9 @@ mod tests {
                 packet[10..12].copy_from_slice(&right.to_be_bytes());
                 mark(&mut packet);
                 assert_eq!((packet[1] & 3, sum(&packet[..20])), (3, 0xffff));
+                let once = packet.clone();
+                mark(&mut packet);
+                assert_eq!(packet, once);
             }
         }
     }

@@ -16,6 +16,8 @@ const TCP4: u8 = 1;
 const TCP6: u8 = 4;
 const UDP: u8 = 5;
 const ECN: u8 = 0x80;
+/// Where in a TCP header its sum is.
+const TCP_SUM: u16 = 16;
 
 /// What the header in front of a packet says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,6 +44,20 @@ impl VnetHeader {
             bytes[6..8].copy_from_slice(&self.transport.to_ne_bytes());
             bytes[8..10].copy_from_slice(&self.checksum.to_ne_bytes());
         }
+        bytes
+    }
+
+    /// Of a TCP packet whose sum is left to be computed, at this place of the TCP header.
+    pub fn of_tcp(transport: u16) -> Self {
+        Self { flags: NEEDS_CSUM, transport, checksum: TCP_SUM, ..Self::default() }
+    }
+
+    /// Of the super-packet that such packets make, with so many bytes of payload each behind headers of so many.
+    pub fn joined(self, is_v4: bool, headers: u16, size: u16) -> [u8; VNET_HEADER] {
+        let mut bytes = self.plain();
+        bytes[1] = if is_v4 { TCP4 } else { TCP6 };
+        bytes[2..4].copy_from_slice(&headers.to_ne_bytes());
+        bytes[4..6].copy_from_slice(&size.to_ne_bytes());
         bytes
     }
 

@@ -37,12 +37,22 @@ fn plain() -> Scenario {
 
 impl Bed {
     fn new(scenario: &Scenario, stamped: bool) -> Self {
+        Self::with(scenario, stamped, false)
+    }
+
+    /// The client joins packets that it receives together, or not.
+    fn joining(scenario: &Scenario, joins: bool) -> Self {
+        Self::with(scenario, true, joins)
+    }
+
+    fn with(scenario: &Scenario, stamped: bool, joins: bool) -> Self {
         let stamps = Given::default();
         let device = |stamps: Option<&Given>| {
             let (ours, theirs) = UnixDatagram::pair().unwrap();
             ours.set_nonblocking(true).unwrap();
             theirs.set_nonblocking(true).unwrap();
-            (Device::new(OwnedFd::from(ours), true, stamps.map(|stamps| Box::new(stamps.clone()) as _)), theirs)
+            let stamps = stamps.map(|stamps| Box::new(stamps.clone()) as _);
+            (Device::new(OwnedFd::from(ours), true, stamps).joining(joins), theirs)
         };
         let (client, client_host) = device(None);
         let (server, server_host) = device(stamped.then_some(&stamps));
@@ -109,6 +119,85 @@ fn a_super_packet_goes_onto_the_wire_piece_by_piece_at_the_rate_of_the_card() {
     // No piece is a super-packet; what was left to be computed still is.
     assert!(lengths.iter().all(|(_, header)| header[1..6] == [0; 5]), "{lengths:?}");
     assert_eq!(lengths.iter().map(|(_, header)| header[0]).collect::<Vec<_>>(), [1, 1, 1, 0]);
+}
+
+/// A super-packet of TCP, ECN-capable, of so many bytes of payload in pieces of 1000, with its header.
+fn of_tcp(payload: usize) -> ([u8; 10], Vec<u8>) {
+    let mut header = [0; 10];
+    (header[0], header[1], header[6], header[8]) = (1, 1, 20, 16);
+    header[4..6].copy_from_slice(&1000_u16.to_ne_bytes());
+    let mut super_packet = packet(1, 2, 40 + payload);
+    super_packet[9] = 6;
+    super_packet[32..40].copy_from_slice(&[0x50, 0x10, 1, 0, 0, 0, 0, 0]);
+    (header, super_packet)
+}
+
+#[test]
+fn what_is_due_together_is_joined_where_the_host_would_join_it() {
+    let got = |joins, late| {
+        let mut bed = Bed::joining(&plain(), joins);
+        let (header, super_packet) = of_tcp(3500);
+        bed.sends(header, &super_packet, 0);
+        bed.sends([0; 10], &packet(1, 0, 500), 0);
+        bed.turn(MS);
+        // Three packets of 1040 bytes, one of 540 and one of 500: they leave the link after 2.08 to 8.32 ms.
+        for at in if late { vec![30 * MS] } else { vec![13 * MS, 15 * MS, 17 * MS, 18 * MS, 19 * MS] } {
+            bed.turn(at);
+        }
+        let written = bed.events().into_iter().filter_map(|event| match event {
+            Event::Written { due, late, size, .. } => Some((due, late, size)),
+            _ => None,
+        });
+        let written: Vec<_> = written.collect();
+        let Counts { delivered_pkts, refused_pkts, .. } = bed.down();
+        assert_eq!((delivered_pkts, refused_pkts, written.len()), (5, 0, 5));
+        let (client, mut got) = (bed.client.as_ref().unwrap(), vec![0; 9000]);
+        let got: Vec<_> =
+            std::iter::from_fn(|| client.recv(&mut got).ok().map(|length| (got[1], got[10..length].to_vec())))
+                .collect();
+        (written, got, super_packet)
+    };
+    let (written, late, mut sent) = got(true, true);
+    let due = [12_080_000, 14_160_000, 16_240_000, 17_320_000, 18_320_000];
+    let each = due.into_iter().zip([1040, 1040, 1040, 540, 500]);
+    let each = each.map(|(due, size)| (Time(due), Span(30 * MS - due), size));
+    assert_eq!(written, each.collect::<Vec<_>>(), "each is as late as it was written late");
+    assert_eq!(late.iter().map(|(kind, bytes)| (*kind, bytes.len())).collect::<Vec<_>>(), [(1, 3540), (0, 500)]);
+    // The same bytes as were sent, but for the sums, which the sender here had not written.
+    let mut came = late[0].1.clone();
+    for at in [10, 11, 36, 37] {
+        (came[at], sent[at]) = (0, 0);
+    }
+    assert_eq!(came, sent);
+    // Each at its time, or for a host that joins nothing: one by one.
+    for (joins, late) in [(true, false), (false, true)] {
+        let lengths = got(joins, late).1.into_iter().map(|(kind, bytes)| (kind, bytes.len()));
+        assert_eq!(lengths.collect::<Vec<_>>(), [(0, 1040), (0, 1040), (0, 1040), (0, 540), (0, 500)]);
+    }
+}
+
+#[test]
+fn a_packet_that_a_queue_marked_is_marked_whether_it_is_looked_at_once_or_twice() {
+    // A burst waits longer than this target, so that CoDel marks from time to time.
+    let link = r#"{"rate": "4Mbit", "queue": {"kind": "codel", "limit": "99pkt", "target": "1us", "interval": "3ms",
+        "ecn": true}}"#;
+    let mut bed = Bed::joining(&path(&format!(r#"{{"rtt": "20ms", "down": {link}, "up": {link}}}"#)), true);
+    let (header, super_packet) = of_tcp(20_000);
+    bed.sends(header, &super_packet, 0);
+    bed.turn(MS);
+    bed.turn(90 * MS);
+    let (client, mut got) = (bed.client.as_ref().unwrap(), vec![0; 30_000]);
+    let mut ecn = Vec::new();
+    while let Ok(length) = client.recv(&mut got) {
+        let packet = &got[10..length];
+        let sum = packet[..20].chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum::<u32>();
+        assert_eq!((sum & 0xffff) + (sum >> 16), 0xffff, "the checksum of IPv4");
+        ecn.push((packet[1] & 3, (length - 50) / 1000));
+    }
+    assert_eq!(ecn.iter().map(|found| found.1).sum::<usize>(), 20);
+    assert!(ecn.contains(&(3, 1)), "{ecn:?}");
+    assert!(ecn.iter().any(|found| found.0 == 2 && found.1 > 1), "{ecn:?}");
+    assert!(ecn.windows(2).any(|pair| pair[0].0 != pair[1].0), "a marked packet is not joined to those before");
 }
 
 #[test]
