@@ -10,7 +10,18 @@ import numpy as np
 import pytest
 from sojourn.errors import SojournError
 from sojourn.report.files import Files
-from sojourn.report.measured import Measured, Rows, _named, _of_file, _says, _table, _text, _why, picture
+from sojourn.report.measured import (
+    Measured,
+    Rows,
+    _caption,
+    _named,
+    _of_file,
+    _says,
+    _table,
+    _text,
+    _why,
+    picture,
+)
 from sojourn.report.measured.cells import Cell, nearest
 from sojourn.report.measured.measurement import Measurement, Series, is_number, series, total
 from sojourn.report.measured.read import read
@@ -53,6 +64,45 @@ def test_a_cell_has_means_over_replications_and_the_series_of_the_first() -> Non
     assert nobody.throughput_mbps("down") is None and nobody.again_per_s() is None
 
 
+def test_a_line_on_which_nobody_sends_has_the_round_trip_of_its_path() -> None:
+    idle = run(links={"down": link([], []), "up": link([], [])}, groups={})
+    assert Cell({}, [("h", idle)], 40.0).round_trip()["p95"] == 40.0
+    oneway = run(links={"down": link([5, 7], [1, 1]), "up": link([], [])}, groups={})
+    trip = Cell({}, [("h", oneway)], 40.0).round_trip_ms()
+    assert trip is not None and trip.values.tolist() == [45.0, 47.0]
+
+
+def iperf3(end: dict[str, Any], sender: bool, **more: Any) -> bytes:
+    intervals = [
+        {"sum": {"start": at, "end": at + 1, "bits_per_second": 5e6, "sender": sender}} for at in (0, 1)
+    ]
+    run = {"start": {"test_start": {"reverse": 1}}, "intervals": intervals, "end": end}
+    return json.dumps({**run, **more}).encode()
+
+
+def test_a_servers_file_is_turned_and_a_run_that_was_interrupted_counts_as_far_as_it_went(tmp_path: Path):
+    file = tmp_path / "x.json"
+    file.write_bytes(iperf3({}, True, start={"accepted_connection": {}, "test_start": {"reverse": 1}}))
+    assert read(file).throughput.keys() == {"down"}
+    file.write_bytes(iperf3({}, False, error="interrupt - the client has terminated"))
+    cut = read(file)
+    assert cut.mean("down") == 5.0 and cut.tool.endswith(
+        ", ended early (interrupt - the client has terminated)"
+    )
+    file.write_bytes(b" \n")
+    with pytest.raises(SojournError, match="is empty; expected"):
+        read(file)
+
+
+def test_what_was_sent_is_not_passed_off_as_what_arrived(tmp_path: Path) -> None:
+    file = tmp_path / "x.json"
+    file.write_bytes(iperf3({"sum_received": {"bits_per_second": 1e6}}, True, start={}))
+    sent = read(file)
+    assert sent.mean("up") == 1.0 and sent.throughput["up"].mean == 5.0
+    line = "The measured line of the uplink is what was sent, the number what was received."
+    assert line in _caption(sent, Cell({}, [("h", run())]))
+
+
 def test_the_nearest_cell_has_most_numbers_in_common_and_then_the_least_ratios() -> None:
     cells = [Cell({"a": str(n)}, []) for n in range(3)]
     assert nearest(cells, {0: [(1, 4)], 1: [(4, 3)], 2: [(1, 2)]}) is cells[1]
@@ -67,10 +117,12 @@ def test_why_a_cell_stands_there_says_how_far_it_is() -> None:
     assert _why(one, [(None, 1.0), (0.0, 2.0)]).startswith("the one cell; nothing that was measured")
     assert _why(two, []).startswith("the first cell; nothing")
     assert _why(one, [(1.5, 1.0)]) == "the one cell."
+    lacks = " It has no background transfers on the uplink, where 8 Mbit/s were measured."
+    assert _why(one, [(1.5, 1.0), (None, 8.0)]) == f"the one cell.{lacks}"
     near = "of 2 cells the nearest in mean throughput."
-    assert _why(two, [(1.0, 1.5), (9.0, None)]) == near == _why(two, [(1.0, 1.5), (None, 1.0), (9.0, None)])
-    assert _why(two, [(None, 1.0), (1.0, 1.0), (9.0, 9.0)]) == near[:-1] + " and mean round trip."
-    assert _why(two, [(None, 1.0), (None, 1.0), (9.0, 9.0)]) == "of 2 cells the nearest in mean round trip."
+    assert _why(two, [(1.0, 1.5), (9.0, None)]) == near == _why(two, [(1.0, 1.5), (None, 0.0), (9.0, None)])
+    assert _why(two, [(None, None), (1.0, 1.0), (9.0, 9.0)]) == near[:-1] + " and mean round trip."
+    assert _why(two, [(None, None), (None, None), (9.0, 9.0)]) == "of 2 cells the nearest in mean round trip."
     far = " Yet they differ by up to a factor of 2: another path or load."
     assert _why(two, [(1.0, 2.0), (1.2, 1.0)]) == near + far == _why(two, [(2.0, 1.0)])
 

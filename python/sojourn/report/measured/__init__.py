@@ -167,6 +167,11 @@ def _why(cells: Sequence[Cell], pairs: Sequence[tuple[float | None, float | None
         return f"{what}; nothing that was measured can be compared with a number of this study."
     worst = max(max(ours / theirs, theirs / ours) for ours, theirs in both)
     far = f" Yet they differ by up to a factor of {worst:.3g}: another path or load." if worst > _FAR else ""
+    far += "".join(
+        f" It has no background transfers on the {name}, where {theirs:.3g} Mbit/s were measured."
+        for name, (ours, theirs) in zip(picture.WAYS.values(), pairs, strict=False)
+        if theirs and ours is None
+    )
     if len(cells) == 1:
         return f"the one cell.{far}"
     return f"of {len(cells)} cells the nearest in {by}.{far}"
@@ -177,6 +182,9 @@ def _caption(measured: Measurement, cell: Cell) -> str:
         "Lines of the simulation are what left each link, headers with it, in the first replication; numbers "
         "of throughput in the table are payload.",
     ]
+    if measured.sent:
+        way = picture.WAYS[measured.sent]
+        said.append(f"The measured line of the {way} is what was sent, the number what was received.")
     if measured.rtt_ms:
         trip = (
             "the path's and the mean waits in both queues, in bins of time"

@@ -9,13 +9,17 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from sojourn import _core
 from sojourn.errors import SojournError
 from sojourn.report.figures.values import axis_name
 from sojourn.report.measured.measurement import Series
 from sojourn.results import Results
+from sojourn.results.limits import Cell as Labels
 from sojourn.results.limits import cell_of
 from sojourn.results.path import look_up
+from sojourn.study import expand
 from sojourn.study.grouped import grouped
+from sojourn.study.links import base_rtt_ns
 
 DURATION = "connections.duration_s"
 """Begins the names of quantiles of how long completed connections last."""
@@ -27,6 +31,8 @@ class Cell:
 
     labels: Mapping[str, str]
     runs: Sequence[tuple[str, Mapping[str, Any]]]
+    base_ms: float | None = None
+    """The path's base round trip, for cells without groups of flows, which have their own."""
 
     @property
     def where(self) -> str:
@@ -64,16 +70,19 @@ class Cell:
         None for paths of several queues, where flows differ in which they pass.
         """
         result = self.runs[run][1]
-        base = [
-            each["base_rtt_ms"] for each in (result.get("groups") or {}).values() if "base_rtt_ms" in each
-        ]
+        groups = (result.get("groups") or {}).values()
+        base = [each["base_rtt_ms"] for each in groups if "base_rtt_ms" in each]
+        if not base and self.base_ms is not None:
+            base = [self.base_ms]
         kept = [about.get("series") for about in result["links"].values()]
         if not base or not set(result["links"]) <= {"down", "up"} or not all(kept):
             return None
-        waits = [[each or 0.0 for each in about["queue_delay_ms"]] for about in kept]
+        # A queue that no packet came to has no bins, and held nobody up.
+        waits = [
+            [each or 0.0 for each in about["queue_delay_ms"]] for about in kept if about["queue_delay_ms"]
+        ]
+        waits = waits or [[0.0]]
         bins = min(map(len, waits))
-        if not bins:
-            return None
         whole = min(base) + np.sum([wait[:bins] for wait in waits], axis=0)
         return Series(_middles(kept[0]["bin_s"], bins), whole)
 
@@ -90,7 +99,16 @@ class Cell:
 def cells_of(found: Results) -> list[Cell]:
     """Return the cells of a study, in its order."""
     made = grouped((cell_of(result["point"]), (point, result)) for point, result in found.items())
-    return [Cell(dict(labels), runs) for labels, runs in made.items()]
+    bases = _bases_ms(found)
+    return [Cell(dict(labels), runs, bases.get(labels)) for labels, runs in made.items()]
+
+
+def _bases_ms(found: Results) -> dict[Labels, float]:
+    try:
+        points = expand({**found.document, "repeat": 1, "figures": []}, found.name)
+    except (_core.StudyError, SojournError):  # of another engine, or between two captures
+        return {}
+    return {cell_of(each["point"]): base_rtt_ns(each["document"]) / 1e6 for each in points}
 
 
 def nearest(cells: Sequence[Cell], pairs: Mapping[int, Sequence[tuple[float | None, float | None]]]) -> Cell:

@@ -4,7 +4,8 @@
 sends is ``up``, what it receives (``-R``, the reverse half of ``--bidir``) is ``down``. Round trips are the
 smoothed ones of the kernel (``rtt``, in µs), the mean over the streams that this end sends; a receiver knows
 none. Intervals that the tool itself leaves out (``-O``) are left out. The mean throughput is the tool's own:
-what the receiver counted, else the sender.
+what the receiver counted, else the sender. A server's file (``iperf3 -s -J``) is read the other way round. A
+run that ended early counts as far as it went.
 """
 
 from collections.abc import Iterator, Mapping
@@ -42,8 +43,11 @@ def measurement(content: Mapping[str, Any], name: str) -> Measurement:
     SojournError
         The run failed, or no interval has a number.
     """
-    if isinstance(content.get("error"), str):
-        raise SojournError(f"{name}: iperf3 failed: {content['error'].splitlines()[0] or 'no reason given'}")
+    failed = content.get("error")
+    why = (failed.strip().splitlines() or ["no reason given"])[0] if isinstance(failed, str) else ""
+    if why and not is_iperf3(content):
+        raise SojournError(f"{name}: iperf3 failed: {why}")
+    sends = "down" if "accepted_connection" in content["start"] else "up"
     test = content["start"].get("test_start")
     test = test if isinstance(test, dict) else {}
     reverse = bool(test.get("reverse"))
@@ -52,7 +56,7 @@ def measurement(content: Mapping[str, Any], name: str) -> Measurement:
     for interval in _dicts(content["intervals"]):
         for key in _SUMS:
             if isinstance(found := interval.get(key), dict) and not found.get("omitted"):
-                link = _link(found, reverse != (key != "sum"))
+                link = _link(found, reverse != (key != "sum"), sends)
                 rate = found.get("bits_per_second")
                 times, values = rates.setdefault(link, ([], []))
                 times.append(_middle(found))
@@ -63,6 +67,8 @@ def measurement(content: Mapping[str, Any], name: str) -> Measurement:
             trips[0].append(_middle(streams[0]))
             trips[1].append(sum(known) / len(known))
     throughput = {link: found for link, pair in rates.items() if (found := series(*pair))}
+    if not throughput and why:
+        raise SojournError(f"{name}: iperf3 failed: {why}")
     if not throughput:
         raise SojournError(f"{name}: no interval of iperf3 has a throughput")
     version = content["start"].get("version")
@@ -71,8 +77,10 @@ def measurement(content: Mapping[str, Any], name: str) -> Measurement:
         words.append(protocol)
     if isinstance(count := test.get("num_streams"), int):
         words.append(f"{count} stream{'s' * (count != 1)}")
+    if why:
+        words.append(f"ended early ({why})")
     end = content.get("end") if isinstance(content.get("end"), dict) else {}
-    means, again = _summed(end, reverse)
+    means, received, again = _summed(end, reverse)
     rtt = series(*trips)
     return Measurement(
         name,
@@ -82,12 +90,14 @@ def measurement(content: Mapping[str, Any], name: str) -> Measurement:
         "smoothed round trip of the sender" if rtt else "",
         again,
         {link: mean for link, mean in means.items() if link in throughput},
+        sends if sends in throughput and sends in received else "",
     )
 
 
-def _summed(end: Mapping[str, Any], reverse: bool) -> tuple[dict[str, float], float | None]:
-    """Return mean throughput by direction in Mbit/s and segments sent again a second, as the tool sums up."""
+def _summed(end: Mapping[str, Any], reverse: bool) -> tuple[dict[str, float], set[str], float | None]:
+    """Return mean Mbit/s by direction, where receivers counted them, and segments sent again a second."""
     means: dict[str, float] = {}
+    received = set()
     again = []
     for tail, turned in (("", False), ("_bidir_reverse", True)):
         link = "down" if reverse != turned else "up"
@@ -97,15 +107,18 @@ def _summed(end: Mapping[str, Any], reverse: bool) -> tuple[dict[str, float], fl
                 continue
             if is_number(rate := found.get("bits_per_second")) and rate > 0:
                 means.setdefault(link, rate / 1e6)
+                if key.startswith("sum_received"):
+                    received.add(link)
             seconds = found.get("seconds")
             if is_number(count := found.get("retransmits")) and is_number(seconds) and seconds > 0:
                 again.append(count / seconds)
-    return means, sum(again) if again else None
+    return means, received, sum(again) if again else None
 
 
-def _link(found: Mapping[str, Any], reverse: bool) -> str:
-    sends = found.get("sender")
-    return ("up" if sends else "down") if isinstance(sends, bool) else ("down" if reverse else "up")
+def _link(found: Mapping[str, Any], reverse: bool, sends: str) -> str:
+    if isinstance(sender := found.get("sender"), bool):
+        return "up" if sender == (sends == "up") else "down"
+    return "down" if reverse else "up"
 
 
 def _middle(found: Mapping[str, Any]) -> float | None:

@@ -42,6 +42,8 @@ class Measurement:
     """Segments sent again a second, over all streams."""
     mean_mbps: dict[str, float] = field(default_factory=dict)
     """Mean throughput as the tool itself sums it up, where it does."""
+    sent: str = ""
+    """The direction whose series is what was sent, while its mean is what was received."""
 
     def mean(self, direction: str) -> float | None:
         """Mean throughput in Mbit/s: the tool's own, or that of the samples."""

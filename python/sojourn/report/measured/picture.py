@@ -53,6 +53,7 @@ def picture(drawn: dict[str, list[tuple[str, str, Series]]], title: str) -> Figu
                     series.values,
                     color=colours[link or "down"],
                     linestyle=DASHES[0] if not ours else DASHES[1],
+                    marker="o" if len(series.values) == 1 else None,
                     linewidth=1.4,
                     label=f"{whose}, {WAYS[link]}" if link else whose,
                 )

@@ -49,6 +49,8 @@ def _text(file: Path) -> bytes:
 
 
 def _parsed(text: bytes, file: Path) -> dict[str, Any]:
+    if not text.strip():
+        raise SojournError(f"{file} is empty; {_EXPECTED}")
     try:
         content = json.loads(text)
     except (ValueError, RecursionError):
