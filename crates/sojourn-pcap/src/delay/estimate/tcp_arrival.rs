@@ -3,7 +3,9 @@
 //! The time from a segment to the acknowledgement that its arrival caused is a round trip of both queues, and of
 //! nothing else. The segment is found by sequence numbers (RFC 9293, RFC 2018): without a hole, the last that is
 //! covered; in a hole, the one that the first SACK block adds; when the hole is filled, the retransmission whose stamp
-//! is echoed (RFC 7323 §4.3). What stays ambiguous (Karn) gives nothing.
+//! is echoed (RFC 7323 §4.3). What stays ambiguous (Karn) gives nothing, nor does what an acknowledgement covers that a
+//! duplicate caused (RFC 2883 §4: its first block lies below what it acknowledges): it had arrived before, and what
+//! said so was lost.
 //!
 //! An acknowledgement of one segment may have been delayed by its receiver: such are marked. A receiver acknowledges
 //! every second segment at once (RFC 5681 §4.2), and echoes the stamp of the first that it had not acknowledged (RFC
@@ -116,9 +118,12 @@ impl InFlight {
             return None;
         }
         self.last_ack = Some(ack.ack);
+        let duplicate = ack.sack().is_some_and(|(_, right)| !before(ack.ack, right));
         let block = ack.sack().filter(|&(left, right)| before(ack.ack, left) && before(left, right));
+        // What lies beyond a duplicate is in blocks that are not read: the hole may be there as before.
+        let hole = block.is_some() || (duplicate && self.hole);
         if self.fresh.is_empty() && self.again.is_empty() {
-            self.hole = block.is_some();
+            self.hole = hole;
             return None;
         }
         // What was sent twice and is now covered: the stamp that is echoed tells which copy, if any does.
@@ -127,7 +132,7 @@ impl InFlight {
         // A block that changed holds what caused this one (RFC 2018 §4); the one that the filling caused was lost.
         let before_it = std::mem::replace(&mut self.block, block).filter(|&(_, right)| before(ack.ack, right));
         let by_another = self.hole && block.is_some() && before_it.is_some() && before_it != block;
-        let told = if filled && by_another {
+        let told = if duplicate || (filled && by_another) {
             None
         } else if filled {
             let again = self.again.range(resent).rev().find(|departed| departed.stamp == echo).copied();
@@ -146,7 +151,7 @@ impl InFlight {
         } else {
             None
         };
-        self.hole = block.is_some();
+        self.hole = hole;
         let (mut covered, mut fresh, mut found) = (0, 0, None::<Departed>);
         // An acknowledgement that echoes an older stamp than all that it covers was caused by another segment: one that
         // left before the capture began, and that the one here was sent again for.
@@ -169,11 +174,11 @@ impl InFlight {
             departed.filter(|_| !counted).inspect(|departed| untold((departed.time, departed.frame)));
         }
         let last = found.filter(|departed| !departed.told);
-        let found = last.filter(|departed| departed.end == ack.ack && !filled && !self.hole && !older);
+        let found = last.filter(|departed| departed.end == ack.ack && !filled && !self.hole && !older && !duplicate);
         if let (Some(last), None) = (last, found) {
             untold((last.time, last.frame));
         }
-        if filled || self.hole {
+        if filled || self.hole || duplicate {
             return told;
         }
         found.map(|departed| Arrival { departed, lone: covered == 0 || covered % 2 == 1, again: false, covered: fresh })
@@ -290,6 +295,27 @@ mod tests {
         flight.sent(&segment(100, 0, 100), 60, (2, 0), 166, |_| ());
         flight.sent(&segment(200, 0, 100), 61, (3, 0), 166, |_| ());
         assert_eq!(frame(flight.acknowledged(&segment(0, 300, 0), 60, |_| ())), Some((3, false)));
+    }
+
+    #[test]
+    fn what_a_duplicate_causes_tells_of_no_arrival() {
+        // What is sent again arrives, but its acknowledgement is lost; a copy is acknowledged later, which echoes the
+        // stamp of the one that arrived first. Beyond it the hole is filled, or not yet.
+        for hole in [false, true] {
+            let (mut flight, mut untold) = (five(), Vec::new());
+            if hole {
+                flight.acknowledged(&segment(0, 0, 0).with(None, Some((100, 300))), 9, |_| ());
+            }
+            for (stamp, frame) in [(7, 50), (8, 60)] {
+                flight.sent(&segment(0, 0, 100), stamp, (frame, 0), 166, |_| ());
+            }
+            let duplicate = segment(0, 300, 0).with(None, Some((0, 100)));
+            assert_eq!(frame(flight.acknowledged(&duplicate, 7, |(_, frame)| untold.push(frame))), None);
+            untold.sort_unstable();
+            assert_eq!(untold, if hole { vec![1, 60] } else { vec![1, 2, 60] }, "one of several copies counts");
+            let next = frame(flight.acknowledged(&segment(0, 500, 0), 3, |_| ()));
+            assert_eq!(next, (!hole).then_some((4, false)), "a hole may be there as before");
+        }
     }
 
     #[test]

@@ -121,7 +121,7 @@ impl Sampler {
                     Some(((sent, estimate), true))
                 }
                 Err((why, answer)) => {
-                    let awaited = entry.is(AWAITED) && why == Discard::Paused;
+                    let awaited = (entry.is(AWAITED) && why == Discard::Paused).then_some(self.tick);
                     stats.interpolation.paused((sent, entry.frame()), of_stamp(entry), answer, awaited);
                     stats.to.discarded[why as usize] += 1;
                     None
@@ -334,7 +334,8 @@ mod tests {
                 give(&mut stats, 0, DATA);
                 (0..40).for_each(|_| give(&mut stats, 50, TOWARD | ECHOED | AWAITED));
                 (0..unprompted).for_each(|_| give(&mut stats, pause, DATA | UNPROMPTED));
-                stats.interpolation.connection(&mut stats.to.delay);
+                stats.interpolation.connection();
+                stats.interpolation.settle(&mut stats.to.delay);
                 assert_eq!(stats.to.delay.count(), counted, "{unprompted} {pause}");
                 assert!(counted == 0 || stats.to.delay.mean() > 19e6);
             }

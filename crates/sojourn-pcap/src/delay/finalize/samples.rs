@@ -202,7 +202,7 @@ fn count(state: &mut MeterState, keep: impl Fn(&mut Entry, Option<Sampled>) + Sy
                     }
                 }
                 (track.extra_line, track.before) = (line, before);
-                stats.interpolation.connection(&mut stats.to.delay);
+                stats.interpolation.connection();
             }
             for stats in share.stats.iter_mut().flatten() {
                 let alone = stats.interpolation.settle(&mut stats.to.delay);

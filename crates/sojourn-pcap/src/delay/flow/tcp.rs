@@ -279,9 +279,9 @@ impl TcpFlow {
         let (frame, time, length, flags, packets) = match (arrival, echoed) {
             (Some(arrival), _) => {
                 let sent = arrival.departed;
-                // A packet with data may have waited for that data.
+                // A packet with data may have waited for that data, and one that ends a connection for its application.
                 let lone = arrival.lone && !(arrival.again && state.options.prompt_again);
-                let flags = if segment.payload > 0 { SPOKEN } else { 0 } | if lone { LONE } else { 0 };
+                let flags = if segment.occupies() { SPOKEN } else { 0 } | if lone { LONE } else { 0 };
                 (sent.frame, sent.time, sent.length, DATA | flags, arrival.covered)
             }
             (None, Some((echo, true))) if echo.pure > 0 => {
@@ -375,16 +375,48 @@ impl Side {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::decode::tcp::FIN;
     use crate::delay::meter::Meter;
     use crate::delay::options::Options;
     use crate::read::Frame;
     use crate::write::{Datagram, End, Header};
     use std::net::Ipv4Addr;
 
+    /// A meter that was given these: time, ms; whether the far side sends; sequence numbers, stamps, bytes and flags.
+    fn seen(packets: &[Packet]) -> Meter {
+        let mut meter = Meter::new(Options::default());
+        for (number, &(ms, far, [seq, ack], stamps, payload, flags)) in (1..).zip(packets) {
+            let [source, destination] =
+                if far { [1, 2] } else { [2, 1] }.map(|n| End { address: Ipv4Addr::new(10, 0, 0, n), port: 443 });
+            let header = Header::Tcp { seq, ack, flags, stamps: Some(stamps), sack: Default::default() };
+            let datagram = Datagram { source, destination, id: number as u16, ttl: 60, payload, header };
+            let (data, wire_len) = datagram.frame();
+            let (time_ns, dropped, interface) = ((ms * 1e6) as i64, false, None);
+            meter.frame(&Frame { number, time_ns, link: 1, wire_len, data: &data, dropped, interface });
+        }
+        meter.state.log.put_in_order();
+        meter
+    }
+
+    type Packet = (f64, bool, [u32; 2], (u32, u32), u16, u8);
+
+    #[test]
+    fn what_ends_a_connection_may_have_waited_for_its_application() {
+        for (flags, spoken) in [(ACK, false), (ACK | FIN, true)] {
+            let packets = [
+                (0.0, true, [1, 1], (10, 5), 100, ACK),
+                (0.1, false, [1, 101], (50, 10), 100, ACK),
+                (90.0, true, [101, 101], (100, 50), 0, flags),
+            ];
+            let log = &seen(&packets).state.log;
+            let told: Vec<_> = (0..).map_while(|place| log.get(place)).filter(|(_, entry)| entry.is(TOWARD)).collect();
+            assert_eq!((told.len(), told[0].1.is(SPOKEN)), (1, spoken));
+        }
+    }
+
     #[test]
     fn data_tells_what_caused_it_and_whether_its_sender_waited_for_that() {
-        let mut meter = Meter::new(Options::default());
-        // Time, ms; who sends: the far side 100 bytes, the near one an acknowledgement; sequence numbers and stamps.
+        // The far side sends 100 bytes each, the near one acknowledgements.
         let packets = [
             (0.0, true, [1, 1], (10, 5)),
             (0.1, false, [1, 101], (50, 10)),
@@ -394,21 +426,11 @@ mod tests {
             (110.0, true, [301, 1], (100, 120)),
             (140.0, true, [101, 1], (130, 120)),
         ];
-        for (number, (ms, far, [seq, ack], stamps)) in (1..).zip(packets) {
-            let [source, destination] =
-                if far { [1, 2] } else { [2, 1] }.map(|n| End { address: Ipv4Addr::new(10, 0, 0, n), port: 443 });
-            let header = Header::Tcp { seq, ack, flags: ACK, stamps: Some(stamps), sack: Default::default() };
-            let payload = if far { 100 } else { 0 };
-            let datagram = Datagram { source, destination, id: number as u16, ttl: 60, payload, header };
-            let (data, wire_len) = datagram.frame();
-            let (time_ns, dropped, interface) = ((ms * 1e6) as i64, false, None);
-            meter.frame(&Frame { number, time_ns, link: 1, wire_len, data: &data, dropped, interface });
-        }
-        let log = &mut meter.state.log;
-        log.put_in_order();
+        let packets = packets.map(|(ms, far, numbers, stamps)| (ms, far, numbers, stamps, u16::from(far) * 100, ACK));
+        let log = &seen(&packets).state.log;
         let flags = [DATA, UNPROMPTED, TOWARD, ECHOED, AWAITED];
         let found = (0..).map_while(|place| log.get(place)).map(|(_, entry)| flags.map(|flag| entry.is(flag)));
-        let seen = |names: [u8; 5]| names.map(|name| name == 1);
+        let named = |names: [u8; 5]| names.map(|name| name == 1);
         assert_eq!(
             found.collect::<Vec<_>>(),
             [
@@ -422,7 +444,7 @@ mod tests {
                 // Again, as after a timeout.
                 [1, 0, 0, 0, 0],
             ]
-            .map(seen)
+            .map(named)
         );
     }
 }

@@ -15,7 +15,7 @@ pub(crate) const TOWARD: u64 = 1 << 59;
 pub(crate) const LONE: u64 = 1 << 60;
 /// Of those: known by the echo of its stamp only, and by nothing that its arrival caused.
 pub(crate) const ECHOED: u64 = 1 << 61;
-/// Of those: what came back had data of its own, and may have waited for that.
+/// Of those: what came back had data of its own, or ended the connection, and may have waited for that.
 pub(crate) const SPOKEN: u64 = 1 << 63;
 /// In the place of the entry is its sample.
 const SAMPLED: u64 = 1 << 62;

@@ -13,7 +13,8 @@
 //! But a sender that is clocked by acknowledgements pauses because they wait, so that those of which an answer after a
 //! pause tells would be those that waited longest. One that had data on its way, and after pauses sends hardly ever
 //! without an arrival that it had not echoed yet, waited for the arrival that it then echoes: its answers tell, however
-//! long it paused. One that keeps a pace of its own now and then sends two in turn that echo the same.
+//! long it paused. One that keeps a pace of its own now and then sends two in turn that echo the same. Or it seems that
+//! what it echoes left after packets which were sent later and answered at once: a queue's order denies it.
 //!
 //! That a packet without data arrived, echoes alone say: one that is not echoed was lost, or others came before its
 //! receiver had something to send. As many of them count as arrived of the data that was sent the same way, which is
@@ -53,8 +54,8 @@ struct Paused {
     packets: u32,
     /// The least and the most that the answer says they waited, ns.
     answer: [f64; 2],
-    /// Who answered may have waited for their arrival.
-    awaited: bool,
+    /// Who answered may have waited for their arrival; its stamps tick so often, ns.
+    awaited: Option<f64>,
 }
 
 /// Packets of which nothing tells, and no others beside them.
@@ -87,7 +88,9 @@ pub(crate) struct Interpolation {
     unproven: Vec<Untold>,
     /// Those that were answered after a pause.
     paused: Vec<Paused>,
-    /// How many of them are of connections before this one.
+    /// Those that senders waited for which are clocked by them, one connection's after another's.
+    clocked: Vec<Vec<Paused>>,
+    /// How many were answered after a pause in connections before this one.
     others: usize,
     /// How often the other end of this connection sent of its own accord after a pause.
     unprompted: u64,
@@ -123,9 +126,9 @@ impl Interpolation {
         self.went.again += u64::from(again);
     }
 
-    /// Of so many, an answer after a pause says no more than what they waited at the least and at the most, ns; whether
-    /// who answered may have waited for their arrival.
-    pub(crate) fn paused(&mut self, sent: Sent, packets: u32, answer: [f64; 2], awaited: bool) {
+    /// Of so many, an answer after a pause says no more than what they waited at the least and at the most, ns. Its
+    /// sender's tick, ns, if that may have waited for their arrival.
+    pub(crate) fn paused(&mut self, sent: Sent, packets: u32, answer: [f64; 2], awaited: Option<f64>) {
         self.paused.push(Paused { sent, packets, answer, awaited });
     }
 
@@ -134,33 +137,37 @@ impl Interpolation {
         self.unprompted += 1;
     }
 
-    /// All of a connection were given: those that its other end waited for count as it answered.
-    pub(crate) fn connection(&mut self, delays: &mut Quantiles) {
+    /// All of a connection were given.
+    pub(crate) fn connection(&mut self) {
         let unprompted = std::mem::take(&mut self.unprompted);
-        let awaited = self.paused[self.others..].iter().filter(|paused| paused.awaited).count() as u64;
+        let awaited = self.paused[self.others..].iter().filter(|paused| paused.awaited.is_some()).count() as u64;
         // As if it had done so once more: a few that waited do not show that it never does.
         if awaited >= CLOCKED * (unprompted + 1) {
-            for Paused { sent, packets, answer: [_, most], .. } in
-                self.paused.extract_if(self.others.., |paused| paused.awaited)
-            {
-                delays.add_times(most, packets);
-                self.told[0].push((sent, most));
-            }
+            let waited_for = self.paused.extract_if(self.others.., |paused| paused.awaited.is_some());
+            self.clocked.push(waited_for.collect());
         }
         self.others = self.paused.len();
     }
 
-    /// Count those that nothing else tells of among the delays; those that were answered after a pause, and sent beside
-    /// none.
+    /// Count among the delays those that were waited for, as they were answered, and those that nothing else tells of;
+    /// those that were answered after a pause, and sent beside none.
     pub(crate) fn settle(&mut self, delays: &mut Quantiles) -> Alone {
-        let Self { went, told: [mut told, paused], untold, paused: late, unproven, .. } = std::mem::take(self);
+        let Self { went, told: [mut told, paused], untold, paused: mut late, clocked, unproven, .. } =
+            std::mem::take(self);
         self.went = went;
         let unproven = if went.arrives() > 0.0 { unproven } else { Vec::new() };
         let mut alone = Alone::default();
-        if untold.is_empty() && late.is_empty() && unproven.is_empty() {
+        if untold.is_empty() && late.is_empty() && unproven.is_empty() && clocked.is_empty() {
             return alone;
         }
         let arrived = arrived(unproven, went.arrives());
+        in_order(&mut told);
+        let (waited, paced): (Vec<_>, Vec<_>) = clocked.into_iter().partition(|of| in_turn(of, &told));
+        late.extend(paced.into_iter().flatten());
+        for Paused { sent, packets, answer: [_, most], .. } in waited.into_iter().flatten() {
+            delays.add_times(most, packets);
+            told.push((sent, most));
+        }
         in_order(&mut told);
         let longest = told.iter().map(|(_, delay)| *delay).fold(0.0, f64::max);
         for Paused { sent, packets, answer: [least, most], .. } in late {
@@ -195,6 +202,15 @@ fn beside(told: &[Told], (time, frame): Sent) -> (Beside, Beside) {
     // Round trips are told in microseconds: the one before may seem to have been sent after it.
     let apart = |&((other, _), delay): &Told| ((other - time).abs(), delay);
     (after.checked_sub(1).map(|at| apart(&told[at])), told.get(after).map(apart))
+}
+
+/// Whether hardly any of one connection's answers say that what they echo left after what was sent later.
+fn in_turn(answered: &[Paused], told: &[Told]) -> bool {
+    let late = |paused: &&Paused| {
+        let tolerance = paused.awaited.unwrap_or(0.0) + NEAR as f64;
+        paused.answer[1] > latest(beside(told, paused.sent).1) + tolerance
+    };
+    answered.iter().filter(late).count() as u64 * CLOCKED <= answered.len() as u64
 }
 
 /// What a packet waited at the most, which left before the one after it did.
@@ -273,7 +289,7 @@ mod tests {
         assert!((delays.mean() / 1e6 - sum / 45.0).abs() < 1e-6, "{}", delays.mean());
         // Each log has its own.
         interpolation.untold((204 * MS, 204), 1, 0);
-        interpolation.paused((204 * MS, 204), 3, [0.0, 5e6], false);
+        interpolation.paused((204 * MS, 204), 3, [0.0, 5e6], None);
         assert_eq!(interpolation.settle(&mut delays).packets, 3);
         assert_eq!(delays.count(), 45);
     }
@@ -306,11 +322,11 @@ mod tests {
     fn what_a_pause_hides_is_not_placed_beside_what_is_told_because_it_was_little() {
         let (mut interpolation, mut delays) = (Interpolation::default(), Quantiles::default());
         interpolation.told((0, 0), 1e6, true);
-        interpolation.paused((MS, 1), 4, [0.0, 9e6], false);
+        interpolation.paused((MS, 1), 4, [0.0, 9e6], None);
         interpolation.untold((2 * MS, 2), 2, 0);
         assert_eq!((interpolation.settle(&mut delays).packets, delays.count()), (4, 2));
         interpolation.told((0, 0), 9e6, false);
-        interpolation.paused((MS, 1), 4, [0.0, 9e6], false);
+        interpolation.paused((MS, 1), 4, [0.0, 9e6], None);
         assert_eq!((interpolation.settle(&mut delays).packets, delays.max()), (0, 8e6));
     }
 
@@ -319,7 +335,7 @@ mod tests {
         for (answer, placed) in [([0.0, 90e6], 10e6), ([30e6, 90e6], 30e6), ([0.0, 4e6], 4e6)] {
             let (mut interpolation, mut delays) = (Interpolation::default(), Quantiles::default());
             interpolation.told((0, 0), 10e6, false);
-            interpolation.paused((0, 1), 4, answer, false);
+            interpolation.paused((0, 1), 4, answer, None);
             interpolation.told((0, 2), 10e6, false);
             assert_eq!((interpolation.settle(&mut delays).packets, delays.mean()), (0, placed), "{answer:?}");
         }
@@ -330,18 +346,36 @@ mod tests {
         // Of two connections; the packets of the second that were waited for, and how often it sent by itself.
         for (awaited, unprompted, counted) in [(20, 0, 20), (19, 0, 0), (39, 1, 0), (40, 1, 40), (0, 0, 0)] {
             let (mut interpolation, mut delays) = (Interpolation::default(), Quantiles::default());
-            (0..19).for_each(|i| interpolation.paused((i * MS, i as u64), 1, [0.0, 7e6], true));
+            (0..19).for_each(|i| interpolation.paused((i * MS, i as u64), 1, [0.0, 7e6], Some(1e6)));
             (0..9).for_each(|_| interpolation.unprompted());
-            interpolation.connection(&mut delays);
-            (0..awaited).for_each(|i| interpolation.paused((500 * MS, 100 + i), 1, [0.0, 50e6], true));
-            interpolation.paused((500 * MS, 200), 1, [0.0, 90e6], false);
+            interpolation.connection();
+            (0..awaited).for_each(|i| interpolation.paused((500 * MS, 100 + i), 1, [0.0, 50e6], Some(1e6)));
+            interpolation.paused((500 * MS, 200), 1, [0.0, 90e6], None);
             (0..unprompted).for_each(|_| interpolation.unprompted());
-            interpolation.connection(&mut delays);
-            assert_eq!(delays.count(), counted, "{awaited} {unprompted}");
+            interpolation.connection();
             // The last had nothing on its way: it is placed beside those that are told of.
             let alone = interpolation.settle(&mut delays).packets;
-            assert_eq!((alone, delays.count()), if counted > 0 { (19, counted + 1) } else { (20 + awaited, 0) });
+            let told = if counted > 0 { (19, counted + 1) } else { (20 + awaited, 0) };
+            assert_eq!((alone, delays.count()), told, "{awaited} {unprompted}");
             assert!(counted == 0 || (delays.min(), delays.max()) == (50e6, 50e6));
+        }
+    }
+
+    #[test]
+    fn nothing_was_waited_for_that_would_have_left_after_what_was_sent_later() {
+        // Of 40 answers of 50 ms so many deny it: another packet was sent 3 ms after, and waited so long.
+        for (others, waited, mean) in [(2, 1.0, 50.0), (3, 1.0, 1.0), (3, 46.0, 50.0), (3, 44.0, 44.0)] {
+            let (mut interpolation, mut delays) = (Interpolation::default(), Quantiles::default());
+            for i in 0..40u64 {
+                let sent = i as i64 * 500 * MS;
+                interpolation.paused((sent, 2 * i), 1, [0.0, 50e6], Some(1e6));
+                if i < others {
+                    interpolation.told((sent + 3 * MS, 2 * i + 1), waited * 1e6, false);
+                }
+            }
+            interpolation.connection();
+            interpolation.settle(&mut delays);
+            assert_eq!(delays.mean() / 1e6, mean, "{others} {waited}");
         }
     }
 
@@ -391,7 +425,7 @@ mod tests {
             let (mut interpolation, mut delays) = (Interpolation::default(), Quantiles::default());
             // The longest that is known, long before; and one that was sent 140 ms later.
             interpolation.told((0, 0), 50e6, false);
-            interpolation.paused((360 * MS, 1), 3, [0.0, answer], false);
+            interpolation.paused((360 * MS, 1), 3, [0.0, answer], None);
             interpolation.told((500 * MS, 2), later, false);
             if later == 0.0 {
                 interpolation.told((900 * MS, 3), 300e6, false);
