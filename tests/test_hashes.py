@@ -16,7 +16,8 @@ from sojourn.results import open_results
 from sojourn.results.store import DamagedFile, Store
 from sojourn.study import Study, identity
 from sojourn.study.inputs import adaptive
-from sojourn.sweep import Campaign, run
+from sojourn.sweep.campaign import Campaign
+from sojourn.sweep.run import run
 from sojourn.sweep.simulation import Failed, simulate_point
 
 STUDY = 'name = "grid"\n[sweep]\na = [1, 2]\n'

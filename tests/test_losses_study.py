@@ -20,7 +20,8 @@ from sojourn.results.packet_log import ROWS_TOGETHER, run_into, schema, table, w
 from sojourn.results.store import Store
 from sojourn.study import Study
 from sojourn.study.identity import engine
-from sojourn.sweep import Campaign, run
+from sojourn.sweep.campaign import Campaign
+from sojourn.sweep.run import run
 from sojourn.sweep.simulation import simulate, simulate_point
 from test_figures import write_results
 

@@ -16,7 +16,9 @@ from sojourn.results import beds
 from sojourn.results.store import Store
 from sojourn.study import Point, Study
 from sojourn.study.identity import engine
-from sojourn.sweep import Campaign, run, testbed
+from sojourn.sweep import testbed
+from sojourn.sweep.campaign import Campaign
+from sojourn.sweep.run import run
 from sojourn.sweep.simulation import Done
 from sojourn.sweep.testbed import point as on_bed
 from sojourn.sweep.testbed import result, tcp

@@ -10,7 +10,7 @@ from sojourn.results import Results
 from sojourn.results.show import describe
 from sojourn.study import Study
 from sojourn.study.inputs import trace
-from sojourn.sweep import run
+from sojourn.sweep.run import run
 from sojourn.sweep.simulation import simulate
 
 STUDY = """

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sojourn.results import Results
     from sojourn.results import open_results as open
     from sojourn.study import Study
-    from sojourn.sweep import run
+    from sojourn.sweep.run import run
 
 __all__ = [
     "Clip",
@@ -54,7 +54,7 @@ _WHERE = {
     "play": ("sojourn.parts.player", "play"),
     "read_clip": ("sojourn.parts.clips", "read_clip"),
     "replay": ("sojourn.parts.queue", "replay"),
-    "run": ("sojourn.sweep", "run"),
+    "run": ("sojourn.sweep.run", "run"),
 }
 
 

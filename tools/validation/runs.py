@@ -11,7 +11,7 @@ from sojourn.errors import SojournError
 from sojourn.results import Results
 from sojourn.study import Study, label_text
 from sojourn.study.identity import engine as this_engine
-from sojourn.sweep import run
+from sojourn.sweep.run import run
 
 from tools.validation import documents
 

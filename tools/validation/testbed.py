@@ -19,7 +19,7 @@ from sojourn.results import open_results
 from sojourn.results.path import look_up
 from sojourn.study import Study, label_text, selection
 from sojourn.study.grouped import grouped
-from sojourn.sweep import Campaign
+from sojourn.sweep.campaign import Campaign
 from sojourn.sweep.workers import open_workers
 
 from tools.program import program

@@ -8,7 +8,7 @@ from typing import Literal
 from sojourn.cli.flag import Flag
 from sojourn.errors import SojournError
 from sojourn.study import Study, assignments, counted, selection
-from sojourn.sweep import Campaign
+from sojourn.sweep.campaign import Campaign
 
 _CAPTURES = ("", ".pcapng", ".pcap", ".cap")
 """Endings of captures."""

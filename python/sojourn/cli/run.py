@@ -19,7 +19,8 @@ from sojourn.results import Results
 from sojourn.results.duration import duration
 from sojourn.study import Study, assignments, counted, selection
 from sojourn.study.replications import AUTO, to_precision
-from sojourn.sweep import Campaign, rounds
+from sojourn.sweep import rounds
+from sojourn.sweep.campaign import Campaign
 from sojourn.sweep.testbed.others import others
 from sojourn.sweep.workers import Workers, cores, open_workers
 

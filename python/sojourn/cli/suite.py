@@ -15,7 +15,7 @@ from sojourn.cli.progress import Progress
 from sojourn.errors import SojournError
 from sojourn.results.duration import duration
 from sojourn.study import assignments, counted
-from sojourn.sweep import Campaign
+from sojourn.sweep.campaign import Campaign
 from sojourn.sweep.suites import (
     Expanded,
     Link,

@@ -15,13 +15,13 @@ from sojourn.errors import SojournError
 from sojourn.results.atomic import write, writing
 from sojourn.study import Study, quantities
 from sojourn.study.links import WAYS
-from sojourn.sweep import Campaign
 from sojourn.sweep.advice import study_file
 from sojourn.sweep.advice.candidates import Candidate, Rule, discipline, fifo, rules, sizes
 from sojourn.sweep.advice.elimination import Standing
 from sojourn.sweep.advice.loads import flows_down_up
 from sojourn.sweep.advice.question import MOST, MOST_OF_FIFO, Question
 from sojourn.sweep.advice.search import Findings, Rounds, pair_of
+from sojourn.sweep.campaign import Campaign
 from sojourn.sweep.workers import Workers
 
 __all__ = ["Found", "Question", "Search"]

@@ -148,7 +148,7 @@ class Findings:
 
 
 class Rounds:
-    """Which points a study runs next; a policy of :class:`sojourn.sweep.Campaign`.
+    """Which points a study runs next; a policy of :class:`sojourn.sweep.campaign.Campaign`.
 
     Parameters
     ----------
