@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sojourn.sweep import testbed
-from sojourn.sweep.testbed.others import others
+from sojourn.sweep.testbed.others import others, told
 
 # As the agent has it.
 sys.path.append(str(Path(testbed.__file__).parent))
@@ -32,6 +32,12 @@ def clock(*times: int) -> Callable[[], int]:
     """Return a clock that shows these times, and the last one from then on."""
     left = list(times)
     return lambda: left.pop(0) if len(left) > 1 else left[0]
+
+
+def test_one_process_runs_and_several_run() -> None:
+    assert told([15]) == "process 15 runs"
+    assert told([15, 16]) == "processes 15 and 16 run"
+    assert told([15, 16, 17]) == "processes 15, 16 and 17 run"
 
 
 def test_others_on_the_testbed_are_known_by_their_processes_until_they_end() -> None:

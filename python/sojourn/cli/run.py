@@ -21,7 +21,7 @@ from sojourn.study import Study, assignments, counted, selection
 from sojourn.study.replications import AUTO, to_precision
 from sojourn.sweep import rounds
 from sojourn.sweep.campaign import Campaign
-from sojourn.sweep.testbed.others import others
+from sojourn.sweep.testbed.others import others, told
 from sojourn.sweep.workers import Workers, cores, open_workers
 
 
@@ -149,10 +149,9 @@ def _execute(
         open_workers(jobs=jobs, scheduler=scheduler if missing else None) as workers,
     ):
         if beside and missing:
-            which = "process " + " and ".join(map(str, beside))
             complain(
-                f"note: {which} runs on the testbed of this machine, too: networks and results are apart, "
-                "but each may hold up the other; the verdicts say if the bed did not hold"
+                f"note: {told(beside)} on the testbed of this machine, too: networks and results are apart, "
+                "but each may hold up the others; the verdicts say if the bed did not hold"
             )
         for campaign in campaigns:
             campaign.prepare()

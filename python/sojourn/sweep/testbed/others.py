@@ -3,7 +3,7 @@
 import os
 import re
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,3 +20,15 @@ def others() -> Iterator[list[int]]:
         here.bind(f"\0{_NAME}{os.getpid()}")
         names = re.findall(rf"@{_NAME}(\d+)$", Path("/proc/net/unix").read_text(), re.MULTILINE)
         yield sorted({int(name) for name in names} - {os.getpid()})
+
+
+def told(beside: Sequence[int]) -> str:
+    """Say which processes run on the testbed, too.
+
+    >>> told([15])
+    'process 15 runs'
+    >>> told([15, 16, 17])
+    'processes 15, 16 and 17 run'
+    """
+    *first, last = map(str, beside)
+    return f"processes {', '.join(first)} and {last} run" if first else f"process {last} runs"
