@@ -198,10 +198,11 @@ impl Wanted {
 
     #[inline]
     fn wants(&mut self, frame: &Frame<'_>) -> PyResult<bool> {
-        if self.all { Ok(true) } else { self.looked_into(frame) }
+        if self.all { Ok(true) } else { self.looked_into(*frame) }
     }
 
-    fn looked_into(&mut self, frame: &Frame<'_>) -> PyResult<bool> {
+    #[inline(never)]
+    fn looked_into(&mut self, frame: Frame<'_>) -> PyResult<bool> {
         let first = *self.first.get_or_insert(frame.time_ns);
         let place = |bound: f64| {
             let since = if bound < EPOCH { frame.time_ns.wrapping_sub(first) } else { frame.time_ns };

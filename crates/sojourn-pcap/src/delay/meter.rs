@@ -101,16 +101,16 @@ impl Meter {
     fn sighting(&mut self, sighting: &Sighting, first: u64, payloads: &mut &[u8]) {
         let Self { flows, state, .. } = self;
         let (key, flow) = &mut flows[sighting.place as usize];
-        let seen = sighting.of(key, first);
         match &sighting.what {
             What::Segment(segment) => {
                 if let Flow::Tcp(flow) = flow {
-                    flow.segment(state, &seen, segment);
+                    flow.segment(state, &sighting.of(key, first), segment);
                 }
             }
             What::Datagram(kept, length) => {
                 let (payload, rest) = payloads.split_at(*kept as usize);
                 *payloads = rest;
+                let seen = sighting.of(key, first);
                 match flow {
                     Flow::Utp(utp) => utp.datagram(state, &seen, (payload, *length)),
                     Flow::Undecided(candidate) => {

@@ -28,11 +28,11 @@ pub(crate) struct MeterState {
 }
 
 impl MeterState {
-    /// Log a packet under a track, which is made when it is the first.
+    /// Log a packet under a track, which is made when it is the first: then `of` tells which it is.
     #[inline]
-    pub(crate) fn log(&mut self, track: &mut Option<u32>, of: &TrackRef<'_>, entry: Entry) {
+    pub(crate) fn log<'a>(&mut self, track: &mut Option<u32>, of: impl FnOnce() -> TrackRef<'a>, entry: Entry) {
         let track = *track.get_or_insert_with(|| {
-            self.tracks.push(Track::new(of, entry.time));
+            self.tracks.push(Track::new(&of(), entry.time));
             self.tracks.len() as u32 - 1
         });
         self.log.push(track, entry);
@@ -56,8 +56,9 @@ impl MeterState {
         }
     }
 
-    /// So many TCP packets without data to a host, the last of which was sent then, may have arrived or not.
-    #[inline]
+    /// So many TCP packets without data to a host, the last of which was sent then, may have arrived or not. Seldom, so
+    /// that nothing is made ready for it.
+    #[inline(never)]
     pub(crate) fn unproven(&mut self, host: u32, sent: Sent, packets: u32) {
         if let Some(host) = self.hosts.all.get_mut(host as usize) {
             host.stats(Protocol::Tcp).interpolation.unproven(sent, packets);

@@ -34,18 +34,19 @@ impl Copies {
     #[inline]
     pub(crate) fn is_copy(&mut self, frame: &Frame<'_>) -> bool {
         match frame.interface {
-            Some(interface) => self.again(frame, interface),
+            Some(interface) => self.again(frame.link, frame.data, interface),
             // Linux cooked v2 names the interface of each frame.
             None if frame.link == 276 => {
                 let index = frame.data.get(4..8).and_then(|bytes| bytes.try_into().ok());
-                index.is_some_and(|index| self.again(frame, u32::from_be_bytes(index)))
+                index.is_some_and(|index| self.again(frame.link, frame.data, u32::from_be_bytes(index)))
             }
             None => false,
         }
     }
 
-    fn again(&mut self, frame: &Frame<'_>, interface: u32) -> bool {
-        let Some(packet) = identity(frame) else { return false };
+    #[inline(never)]
+    fn again(&mut self, link: u16, data: &[u8], interface: u32) -> bool {
+        let Some(packet) = identity(link, data) else { return false };
         self.first.resize(SETS * EACH, (0, 0));
         let set = &mut self.first[packet as usize % SETS * EACH..][..EACH];
         if let Some((_, first)) = set.iter().find(|(known, _)| *known == packet) {
@@ -58,9 +59,9 @@ impl Copies {
 }
 
 /// What is the same of a packet on every interface.
-fn identity(frame: &Frame<'_>) -> Option<u64> {
-    let (network, at) = network(frame.link, frame.data).ok()?;
-    let ip = &frame.data[at..];
+fn identity(link: u16, data: &[u8]) -> Option<u64> {
+    let (network, at) = network(link, data).ok()?;
+    let ip = &data[at..];
     let v6 = match network {
         Network::V4 => false,
         Network::V6 => true,

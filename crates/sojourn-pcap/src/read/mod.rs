@@ -152,21 +152,25 @@ impl Capture {
         let Self { open: Some(Open { format, window, records, last_ns, .. }), number, .. } = self else {
             return Ok(false);
         };
-        let before = *number;
+        let (mut count, before, mut time) = (*number, *number, *last_ns);
         let first = place.frame(0, window);
         let mut others = if let Format::Pcap(format) = format { format.records(window) } else { pcap::Records::none() };
         // One loop over all: what `take` does is then part of it, and not called for each.
+        let mut taken = Ok(());
         for frame in std::iter::once(first).chain(&mut others).take(most.max(1)) {
-            *number += 1;
-            *last_ns = frame.time_ns;
-            take(&Frame { number: *number, ..frame })?;
+            (count, time) = (count + 1, frame.time_ns);
+            taken = take(&Frame { number: count, ..frame });
+            if taken.is_err() {
+                break;
+            }
         }
-        *records += *number - before;
+        (*number, *last_ns) = (count, time);
+        *records += count - before;
         if let Format::Pcap(format) = format {
             let end = others.end();
             format.pass(window, end);
         }
-        Ok(true)
+        taken.map(|()| true)
     }
 
     /// A frame of such a time is the next: if it is its file's first, look whether the file follows the one before.

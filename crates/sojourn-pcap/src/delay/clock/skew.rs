@@ -44,19 +44,24 @@ impl Minima {
     #[inline]
     pub(crate) fn add(&mut self, t: i64, value: f64) {
         if t >= self.end {
-            let index = t.div_euclid(self.window_ns);
-            self.index = index;
-            if self.windows.len() == MOST_WINDOWS {
-                self.halve();
-            }
-            self.end = (self.index + 1).saturating_mul(self.window_ns);
-            self.windows.push(Minimum { t: t as f64, low: value, count: 1 });
+            self.begin(t, value);
         } else if let Some(last) = self.windows.last_mut() {
             last.count += 1;
             if value < last.low {
                 (last.t, last.low) = (t as f64, value);
             }
         }
+    }
+
+    /// The first value of a window.
+    #[cold]
+    fn begin(&mut self, t: i64, value: f64) {
+        self.index = t.div_euclid(self.window_ns);
+        if self.windows.len() == MOST_WINDOWS {
+            self.halve();
+        }
+        self.end = (self.index + 1).saturating_mul(self.window_ns);
+        self.windows.push(Minimum { t: t as f64, low: value, count: 1 });
     }
 
     fn halve(&mut self) {

@@ -110,9 +110,9 @@ impl Sampler {
         let excess = delay - self.base + self.cross_flow_base;
         let own = self.transmission[usize::from(entry.is(TOWARD))].of(entry.length());
         if entry.is(TOWARD) {
-            let round_trip = entry.extra().map_or(0.0, |micros| f64::from(micros) * 1000.0);
-            let over = round_trip - self.round_trip_base - own;
-            let sent = entry.time - round_trip as i64;
+            let round_trip = entry.extra().map_or(0, |micros| i64::from(micros) * 1000);
+            let over = round_trip as f64 - self.round_trip_base - own;
+            let sent = entry.time - round_trip;
             return match self.toward(before, (entry, sent), excess, over) {
                 Ok((estimate, paused)) => {
                     before.given[1] += 1;
@@ -140,7 +140,7 @@ impl Sampler {
             let estimate = tcp_observer::estimate(excess, self.tick, over, phase);
             before.phase = Some((entry.stamp, (excess - estimate.delay).clamp(0.0, self.tick)));
             if let (Some(ns), true) = (round_trip, over == Some(estimate.delay)) {
-                stats.rtt.add(ns as f64);
+                stats.rtt.add_whole(ns, 1);
             }
             estimate
         } else if self.protocol == Protocol::Tcp {

@@ -134,7 +134,7 @@ impl TcpFlow {
         if !state.hosts.near(hosts[side], hosts[1 - side])
             && let Some(host) = state.hosts.all.get_mut(hosts[side] as usize)
         {
-            host.stats(Protocol::Tcp).rtt.add(round_trip as f64);
+            host.stats(Protocol::Tcp).rtt.add_whole(round_trip, 1);
         }
     }
 
@@ -155,12 +155,14 @@ impl TcpFlow {
         (value, echo): (u32, u32),
     ) {
         let (host, side) = (self.hosts[seen.side], seen.side);
-        let Near { ends, beside, .. } = *self.near.renewed(&state.hosts, self.hosts);
-        let near = [ends[side], ends[1 - side]];
+        // Its sender's and its receiver's.
+        let [near, beside] = self.near.renewed(&state.hosts, self.hosts).seen_from(side);
         let known = self.packets > 1;
         state.between_local += u64::from(near[0] && near[1]);
-        self.log_first(state, seen.key);
-        if heard.marks & (REROUTED | REORDERED | CLOCK_STEP) != 0 && !self.uneven(state, (host, side), heard) {
+        if let Some(first) = self.first.take() {
+            self.log_first(state, seen.key, first);
+        }
+        if heard.marks & (REROUTED | REORDERED | CLOCK_STEP) != 0 && !self.uneven(state, (host, side), heard.marks) {
             return;
         }
         let (stamp, fresh) = (heard.stamp, heard.marks & FRESH != 0);
@@ -191,10 +193,10 @@ impl TcpFlow {
             if !known {
                 return;
             }
-            if near[1] && beside[1 - side] && state.options.estimator != Choice::Reported {
+            if near[1] && beside[1] && state.options.estimator != Choice::Reported {
                 return self.toward(state, seen, segment, (stamp, echo), echoed);
             }
-        } else if known && !near[1] && beside[side] && state.options.estimator != Choice::Reported {
+        } else if known && !near[1] && beside[0] && state.options.estimator != Choice::Reported {
             if segment.payload > 0 {
                 let to = self.hosts[1 - side];
                 let [me, _] = self.pair(side);
@@ -210,17 +212,17 @@ impl TcpFlow {
 
     /// The route changed, or the sender's clock was set, or the segment was overtaken; false if it tells no more.
     #[cold]
-    fn uneven(&mut self, state: &mut MeterState, (host, side): (u32, usize), heard: &Heard) -> bool {
+    fn uneven(&mut self, state: &mut MeterState, (host, side): (u32, usize), marks: u8) -> bool {
         let (me, known) = (&mut self.sides[side], self.packets > 1);
-        if heard.marks & REROUTED != 0 {
+        if marks & REROUTED != 0 {
             state.hosts.all[host as usize].stats(Protocol::Tcp).route_changes += 1;
             me.restart(state);
         }
-        if heard.marks & REORDERED != 0 {
+        if marks & REORDERED != 0 {
             state.discard(host, Protocol::Tcp, Discard::Reordered, 1);
             return false;
         }
-        if heard.marks & CLOCK_STEP != 0 {
+        if marks & CLOCK_STEP != 0 {
             if known {
                 state.hosts.all[host as usize].stats(Protocol::Tcp).clock_steps += 1;
             }
@@ -230,14 +232,13 @@ impl TcpFlow {
     }
 
     /// Log the first segment of all, which was kept until its host was known.
-    #[inline]
-    fn log_first(&mut self, state: &mut MeterState, key: &Key) {
-        if let Some((side, entry)) = self.first.take()
-            && !state.hosts.near(self.hosts[side], self.hosts[1 - side])
-        {
+    #[cold]
+    fn log_first(&mut self, state: &mut MeterState, key: &Key, (side, entry): (usize, Entry)) {
+        let hosts = self.hosts;
+        if !state.hosts.near(hosts[side], hosts[1 - side]) {
             let entry = if self.idle { entry.flagged(IDLE) } else { entry };
-            let of = self.track(key, side, Estimator::Observer);
-            state.log(&mut self.sides[side].tracks.observed, &of, entry);
+            let of = || TrackRef::tcp(key, side, Estimator::Observer, hosts);
+            state.log(&mut self.sides[side].tracks.observed, of, entry);
         }
     }
 
@@ -255,8 +256,9 @@ impl TcpFlow {
             self.first = Some((seen.side, entry));
             return;
         }
-        let of = self.track(seen.key, seen.side, Estimator::Observer);
-        state.log(&mut self.sides[seen.side].tracks.observed, &of, entry);
+        let hosts = self.hosts;
+        let of = || TrackRef::tcp(seen.key, seen.side, Estimator::Observer, hosts);
+        state.log(&mut self.sides[seen.side].tracks.observed, of, entry);
     }
 
     /// The near side's packet that a packet of the far side tells of: the data that it acknowledges, or the
@@ -320,8 +322,8 @@ impl TcpFlow {
         near: [bool; 2],
     ) {
         let choice = state.options.estimator;
-        let (known, peer_host) = (self.packets > 1, self.hosts[1 - seen.side]);
-        let of = self.track(seen.key, 1 - seen.side, Estimator::Reported);
+        let (known, hosts) = (self.packets > 1, self.hosts);
+        let peer_host = hosts[1 - seen.side];
         let [me, peer] = self.pair(seen.side);
         let kept = choice == Choice::Reported || (!near[1] && choice == Choice::Auto);
         if known && kept && segment.payload > 0 {
@@ -335,12 +337,9 @@ impl TcpFlow {
             })
         {
             let entry = Entry::new(sent.frame, sent.time, sent.stamp, DATA, Some(value)).long(sent.length);
-            state.log(&mut peer.tracks.reported, &of, entry);
+            let of = || TrackRef::tcp(seen.key, 1 - seen.side, Estimator::Reported, hosts);
+            state.log(&mut peer.tracks.reported, of, entry);
         }
-    }
-
-    fn track<'a>(&self, key: &'a Key, side: usize, estimator: Estimator) -> TrackRef<'a> {
-        TrackRef { key, side, protocol: Protocol::Tcp, estimator, hosts: self.hosts }
     }
 
     /// Another connection between the same ports: stamps and sequence numbers begin anew.

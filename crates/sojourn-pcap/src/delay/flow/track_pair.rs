@@ -53,8 +53,8 @@ mod tests {
         };
         let mut tracks = TrackPair::default();
         for _ in 0..2 {
-            state.log(&mut tracks.observed, &of(Estimator::Observer), Entry::new(1, 0, 0, 0, None));
-            state.log(&mut tracks.reported, &of(Estimator::Reported), Entry::new(1, 0, 0, 0, None));
+            state.log(&mut tracks.observed, || of(Estimator::Observer), Entry::new(1, 0, 0, 0, None));
+            state.log(&mut tracks.reported, || of(Estimator::Reported), Entry::new(1, 0, 0, 0, None));
             let open: Vec<bool> = state.tracks.iter().map(|track| !track.closed).collect();
             assert_eq!(open[open.len() - 2..], [true; 2]);
             tracks.close(&mut state);

@@ -195,7 +195,7 @@ impl UtpFlow {
             let against = peer.offset.filter(|_| header.difference != 0);
             let extra = against.map(|offset| header.difference.wrapping_add(offset));
             let entry = Entry::new(seen.frame, seen.time, stamp, DATA | idle, extra).long(seen.length);
-            state.log(&mut me.tracks.observed, &of(seen.side, Estimator::Observer), entry);
+            state.log(&mut me.tracks.observed, || of(seen.side, Estimator::Observer), entry);
         }
         if length > 20 || data {
             let sent = Sent { frame: seen.frame, time: seen.time, seq: header.seq, length: seen.length };
@@ -213,7 +213,7 @@ impl UtpFlow {
             let idle = if self.packets <= 6 && self.idle { IDLE } else { 0 };
             let entry =
                 Entry::new(sent.frame, sent.time, peer.differences.highest(), DATA | idle, None).long(sent.length);
-            state.log(&mut peer.tracks.reported, &of(1 - seen.side, Estimator::Reported), entry);
+            state.log(&mut peer.tracks.reported, || of(1 - seen.side, Estimator::Reported), entry);
         }
     }
 }

@@ -85,6 +85,14 @@ pub(crate) struct Near {
 }
 
 impl Near {
+    /// Which are near and which were seen to answer at once, that side first. Both are turned round in a register:
+    /// places in memory, told by the side, would have to be written and read again.
+    #[inline]
+    pub(crate) fn seen_from(&self, side: usize) -> [[bool; 2]; 2] {
+        let turned = |[first, second]: [bool; 2]| if side == 0 { [first, second] } else { [second, first] };
+        [turned(self.ends), turned(self.beside)]
+    }
+
     /// As it is now.
     #[inline]
     pub(crate) fn renewed(&mut self, hosts: &Hosts, of: [u32; 2]) -> &Self {

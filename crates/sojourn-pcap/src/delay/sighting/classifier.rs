@@ -43,14 +43,15 @@ impl Classifier {
             return self.add(frame, (time, found), (id, ttl), What::Segment(segment), batch);
         }
         match decode(frame.link, frame.data, frame.wire_len) {
-            Ok(packet) => self.packet(frame, &packet, batch),
+            Ok(packet) => self.packet(*frame, &packet, batch),
             Err(skip) => batch.skipped[skip as usize] += 1,
         }
     }
 
-    /// A packet that is not of the commonest kind.
-    fn packet(&mut self, frame: &Frame<'_>, packet: &Packet<'_>, batch: &mut Batch) {
-        let Some(time) = self.time(frame, batch) else { return };
+    /// A packet that is not of the commonest kind. By value, as its frame need not be in memory for the others.
+    #[inline(never)]
+    fn packet(&mut self, frame: Frame<'_>, packet: &Packet<'_>, batch: &mut Batch) {
+        let Some(time) = self.time(&frame, batch) else { return };
         let (source, destination) = ((packet.source, packet.ports[0]), (packet.destination, packet.ports[1]));
         let (protocol, what) = match packet.transport {
             Transport::Tcp(segment) => (6, What::Segment(segment)),
@@ -60,7 +61,7 @@ impl Classifier {
             }
         };
         let found = self.table.find(source, destination, protocol, time);
-        self.add(frame, (time, found), (packet.id, packet.ttl), what, batch);
+        self.add(&frame, (time, found), (packet.id, packet.ttl), what, batch);
     }
 
     #[inline(always)]

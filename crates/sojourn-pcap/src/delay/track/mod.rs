@@ -41,6 +41,13 @@ pub(crate) struct TrackRef<'a> {
     pub(crate) hosts: [u32; 2],
 }
 
+impl<'a> TrackRef<'a> {
+    /// A direction of a TCP connection.
+    pub(crate) fn tcp(key: &'a Key, side: usize, estimator: Estimator, hosts: [u32; 2]) -> Self {
+        Self { key, side, protocol: Protocol::Tcp, estimator, hosts }
+    }
+}
+
 with_defaults! {
     /// What the packets of a track before one tell of its delay.
     #[derive(Debug, Clone, Copy)]
