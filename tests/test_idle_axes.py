@@ -73,6 +73,9 @@ def test_times_of_reading_that_nothing_waits_for_are_said_to_change_nothing() ->
     assert idle.unread({"path.reading": "1ms"}, plain.document) == [why] and not said(plain)
     assert not idle.unread({"path.down.rate": "1Mbit"}, plain.document)
     assert not idle.unread({"path.reading": "1ms"}, plain.document | {"workload": "household-evening"})
+    # A queue may be Linux's variant of its kind, too, and waits for nobody.
+    kinds = study(f'{swept}\n"path.queue" = [{{ kind = "codel", variant = "linux" }}]', "", "")
+    assert idle.unread({"path.reading": "1ms"}, kinds.document) == [why]
     waits = study(f'{swept}\n"flows.0.stack" = ["linux"]')
     assert not idle.unread({"path.reading": "1ms"}, waits.document)
 

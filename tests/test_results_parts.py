@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import time
 from math import inf
+from pathlib import Path
 
 import numpy as np
 import pytest
 from sojourn.cli import progress
+from sojourn.errors import StoreError
+from sojourn.results import open_results
 from sojourn.results.bounds import bounds
 from sojourn.results.duration import duration
 from sojourn.results.series import flow_series, queue_series
+from test_figures import result, write_results
 
 
 @pytest.mark.parametrize(
@@ -83,3 +87,17 @@ def test_a_line_now_and_then_says_what_is_left(
         "8 of 10 runs done, about 16 s left",
         "12 of 14 runs done, about 25 s left",
     ]
+
+
+def test_a_damaged_table_is_named_with_what_computes_it_anew(tmp_path: Path) -> None:
+    # A point is done when its result is there: deleting the table alone would leave it without one.
+    folder = write_results(tmp_path / "r", [result({})], [{"kind": "sawtooth"}])
+    name = f"{0:032x}"
+    for kind in ("series", "flows", "packets"):
+        file = folder / kind / (f"{name}.flows.parquet" if kind == "series" else f"{name}.parquet")
+        file.parent.mkdir(exist_ok=True)
+        file.write_bytes(b"PAR1")
+        with pytest.raises(StoreError) as caught:
+            getattr(open_results(folder), kind)(name)
+        again = f"delete {folder / 'points' / name}.json and run the study again to compute both anew"
+        assert str(caught.value) == f"{file} is damaged; {again}"

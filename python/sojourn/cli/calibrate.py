@@ -41,7 +41,7 @@ def calibrate(
     Parameters
     ----------
     study
-        Study file (TOML).
+        Study file (TOML), or the name of one that ships.
     load
         The wanted load of the bottleneck's rate, as 96% (more than 100% is allowed).
     workload

@@ -80,11 +80,12 @@ def emulate(
     up
         Rate from the command.
     rtt
-        Base round-trip time.
+        Base round-trip time, without queues, as 40ms.
     queue
-        Queue discipline, both ways: fifo, codel, fq-codel, cake, pie, dualpi2, red, ….
+        Queue discipline, both ways: fifo, codel, fq-codel, cake, pie, dualpi2, red, …; fifo if absent.
     limit
-        How much each queue holds, as 64pkt, 96kB, 40ms or 1BDP.
+        How much each queue holds, as 64pkt, 96kB, 40ms or 1BDP; if absent 1BDP for fifo,
+        and what Linux has for others that have a default there.
     set
         KEY=VALUE: any key of the study, as path.down.queue.target=5ms. Repeatable.
     only

@@ -46,7 +46,7 @@ def export(
     Parameters
     ----------
     study
-        Study file (TOML).
+        Study file (TOML), or the name of one that ships.
     capture
         The pcapng file to write; one that ends in .flent.gz or .flent is a data file of Flent, with
         throughput by flow and the round trip over time, the warm-up too. Other endings than those, .pcap and

@@ -59,7 +59,7 @@ def run(
     Parameters
     ----------
     study
-        Study files (TOML).
+        Study files (TOML), or names of studies that ship.
     out
         Directory of results, by default results/NAME; with several studies, DIR/NAME for each.
     jobs

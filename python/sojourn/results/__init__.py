@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -149,8 +149,11 @@ class Results:
         """
         import polars as pl
 
+        point = self.find(prefix)
         absent = "packet log; run the study again with --log"
-        return pl.scan_parquet(_present(self.store.packet_file(self.find(prefix)), absent))
+        file = _present(self.store.packet_file(point), absent)
+        self._whole(point, file, pl.read_parquet_schema)
+        return pl.scan_parquet(file)
 
     def flows(self, prefix: str) -> pl.DataFrame:
         """Return the table of connections of a point.
@@ -172,8 +175,9 @@ class Results:
         """
         import polars as pl
 
+        point = self.find(prefix)
         absent = "table of connections: set record.flows in its study"
-        return pl.read_parquet(_present(self.store.flow_file(self.find(prefix)), absent))
+        return self._whole(point, _present(self.store.flow_file(point), absent), pl.read_parquet)
 
     def series(self, prefix: str) -> pl.DataFrame:
         """Return the flows of a point over time.
@@ -203,8 +207,19 @@ class Results:
     def _samples(self, prefix: str, what: str) -> pl.DataFrame:
         import polars as pl
 
+        point = self.find(prefix)
         absent = "series: set record.series in its study"
-        return pl.read_parquet(_present(self.store.series_file(self.find(prefix), what), absent))
+        return self._whole(point, _present(self.store.series_file(point, what), absent), pl.read_parquet)
+
+    def _whole(self, point: str, file: Path, read: Callable[[Path], Any]) -> Any:
+        import polars as pl
+
+        try:
+            return read(file)
+        except (pl.exceptions.PolarsError, OSError):
+            # Whether a point is done is told by its result alone.
+            again = f"delete {self.store.point_file(point)} and run the study again to compute both anew"
+            raise StoreError(f"{file} is damaged; {again}") from None
 
     def table(self) -> pl.DataFrame:
         """Return one row per result.

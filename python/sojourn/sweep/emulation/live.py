@@ -79,7 +79,7 @@ class View:
 
         Past looks have the room that the numbers leave, and none in a narrow terminal.
         """
-        heads = ("queue", "Mbit/s", "packets", "ms", "longest", "drops since")
+        heads = ("queue", "Mbit/s", "packets", "ms", "longest", "new drops")
         rows, pictures = [], []
         for name, link in look["links"].items():
             past = self._past.setdefault(name, (deque(maxlen=_LOOKS), deque(maxlen=_LOOKS)))
@@ -97,8 +97,8 @@ class View:
         table = Table(box=None, padding=(0, gap, 0, 0), pad_edge=False, title_justify="left")
         table.title = f"{look['time_s']:.0f} s"
         for head in heads:
-            words = head in ("queue", "drops since")
-            table.add_column(head, justify="left" if words else "right", no_wrap=head != "drops since")
+            words = head in ("queue", "new drops")
+            table.add_column(head, justify="left" if words else "right", no_wrap=head != "new drops")
             if head in ("Mbit/s", "packets") and room >= _FEWEST:
                 table.add_column(no_wrap=True)
         for row, (rates, backlogs) in zip(rows, pictures, strict=True):

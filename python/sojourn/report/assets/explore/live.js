@@ -186,7 +186,7 @@
     // Who got nothing is the worst off, and not to be left out.
     if (now("voice") === "1" && !result.voice) rows.push(["Caller", "–", "no call was over before the run was", "E-model"]);
     if (now("web") === "1" && !result.web) rows.push(["Reader of web pages", "–", "no page had come before the run was over", "G.1030"]);
-    if (result.web) rows.push(["Reader of web pages", mos(result.web.mos.median), `${result.web.loads} loads, ${result.web.unfinished} unfinished; median ${text(result.web.plt_s.median)} s`, "G.1030"]);
+    if (result.web) rows.push(["Reader of web pages", mos(result.web.mos.median), `${result.web.loads} loads, ${result.web.unfinished} unfinished; median ${text(result.web.plt_s.median)} s`, "G.1030; the letter is of a scale made for voice (G.107)"]);
     const notes = [...new Set(Object.values(result.voice ?? {}).map((side) => side.note).filter(Boolean))]
       .map((note) => h("p", { class: "source" }, `Scores of wide-band speech are not to be put beside those of narrow-band speech; ${note}.`));
     find("users").replaceChildren(rows.length ? table("Users: median opinion score, 1 to 5, by formulas", ["User", "MOS", "Of", "Model"], rows) : h("p", {}, "No users are on the path."), ...notes);
