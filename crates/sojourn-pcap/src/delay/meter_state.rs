@@ -6,7 +6,7 @@ use crate::delay::log::Log;
 use crate::delay::log::entry::Entry;
 use crate::delay::options::Options;
 use crate::delay::protocol::Protocol;
-use crate::delay::stats::interpolation::Sent;
+use crate::delay::stats::beside::Sent;
 use crate::delay::track::{Track, TrackRef};
 
 /// No index.

@@ -14,7 +14,7 @@
 
 use crate::decode::tcp::Segment;
 use crate::delay::estimate::tcp_report::before;
-use crate::delay::stats::interpolation::Sent;
+use crate::delay::stats::beside::Sent;
 use std::collections::VecDeque;
 use std::ops::Range;
 

@@ -206,8 +206,7 @@ fn count(state: &mut MeterState, keep: impl Fn(&mut Entry, Option<Sampled>) + Sy
             }
             for stats in share.stats.iter_mut().flatten() {
                 let alone = stats.interpolation.settle(&mut stats.to.delay);
-                stats.to.untold.packets += alone.packets;
-                stats.to.untold.most += alone.most;
+                stats.to.untold.join(alone);
             }
         },
     );

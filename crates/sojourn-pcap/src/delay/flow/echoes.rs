@@ -5,7 +5,7 @@
 
 use crate::decode::tcp::Segment;
 use crate::delay::estimate::tcp_report::before;
-use crate::delay::stats::interpolation::Sent;
+use crate::delay::stats::beside::Sent;
 use std::collections::VecDeque;
 
 /// Stamps that are kept. 4096 milliseconds' worth at 1 ms; later ones are not timed.

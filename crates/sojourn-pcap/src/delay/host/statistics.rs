@@ -56,12 +56,14 @@ impl DirectionStats {
     }
 
     /// Whether nothing tells what so many of those waited that were answered late, or so long, that the mean may be
-    /// another.
+    /// another, or whether those arrived with which it would be.
     pub fn many_untold(&self) -> bool {
-        let Alone { packets, most } = self.untold;
+        let Alone { packets, most, doubted } = self.untold;
         let (count, mean) = (self.delay.count() as f64, self.delay.mean());
-        let with_them = (mean * count + most) / (count + packets as f64);
-        packets * 6 > self.delay.count() + packets || with_them - mean > (mean * TELLING.1).max(TELLING.0)
+        let another = |(packets, sum): (u64, f64)| {
+            (mean * count + sum) / (count + packets as f64) - mean > (mean * TELLING.1).max(TELLING.0)
+        };
+        packets * 6 > self.delay.count() + packets || another((packets, most)) || another(doubted)
     }
 
     /// How much more its delays may be, ns, where that is known: not if what makes them lower bounds was left out.
@@ -138,13 +140,17 @@ mod tests {
         let mut way = DirectionStats::default();
         way.count(500, true, 0.0);
         way.delay.add_times(1e6, 500);
-        let few = Alone { packets: 5, most: 0.0 };
+        let few = Alone { packets: 5, ..Alone::default() };
         for (untold, bound) in [
             (Alone { packets: 100, ..few }, false),
             (Alone { packets: 101, ..few }, true),
             // 505 of 1 ms on average; with them 2.99 or 3.01 ms.
             (Alone { most: 1.01e9, ..few }, false),
             (Alone { most: 1.02e9, ..few }, true),
+            // 1000 of 2.9 or 3.1 ms on average, if all arrived; those that waited less make no mean longer.
+            (Alone { doubted: (500, 2.4e9), ..few }, false),
+            (Alone { doubted: (500, 2.6e9), ..few }, true),
+            (Alone { doubted: (5000, 0.0), ..few }, false),
         ] {
             way.untold = untold;
             assert_eq!(way.lower_bound(), bound, "{untold:?}");

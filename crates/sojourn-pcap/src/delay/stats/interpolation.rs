@@ -18,25 +18,16 @@
 //!
 //! That a packet without data arrived, echoes alone say: one that is not echoed was lost, or others came before its
 //! receiver had something to send. As many of them count as arrived of the data that was sent the same way, which is
-//! sent again if it is lost. Where less data went there than such packets, nothing is known of them, and none counts.
+//! sent again if it is lost. Where less data went there than such packets, nothing is known of them, and none counts:
+//! the mean is a lower bound if it would be more with them.
 
+use crate::delay::stats::beside::{Sent, Told, beside, between, in_order, latest};
 use crate::delay::stats::quantiles::Quantiles;
 
 /// Packets that were sent nearer to each other say the same if they waited alike, ns.
 const NEAR: i64 = 1_000_000;
-/// A queue is another one so much later, ns.
-const FAR: i64 = 100_000_000;
 /// Who sends of its own accord no more than once in so many times that it may have waited is clocked by arrivals.
 const CLOCKED: u64 = 20;
-
-/// When a packet was sent, and the number of its frame, which tells the order of those of one burst.
-pub(crate) type Sent = (i64, u64);
-
-/// What a packet waited that was sent then, ns.
-type Told = (Sent, f64);
-
-/// How far from a packet another was sent, ns, and what that waited.
-type Beside = Option<(i64, f64)>;
 
 /// Packets of which nothing tells.
 #[derive(Debug, Clone, Copy)]
@@ -65,6 +56,17 @@ pub(crate) struct Alone {
     /// What they waited at the most, all together, ns: no more than their answers say, than leaves them before those
     /// that were sent later, and than anyone is known to have waited.
     pub(crate) most: f64,
+    /// Others, of which nothing tells whether they arrived, and what all of them waited if they did, ns.
+    pub(crate) doubted: (u64, f64),
+}
+
+impl Alone {
+    pub(crate) fn join(&mut self, other: Self) {
+        self.packets += other.packets;
+        self.most += other.most;
+        self.doubted.0 += other.doubted.0;
+        self.doubted.1 += other.doubted.1;
+    }
 }
 
 /// How much went to a host, since the capture began.
@@ -155,9 +157,9 @@ impl Interpolation {
         let Self { went, told: [mut told, paused], untold, paused: mut late, clocked, unproven, .. } =
             std::mem::take(self);
         self.went = went;
-        let unproven = if went.arrives() > 0.0 { unproven } else { Vec::new() };
+        let (unproven, doubted) = if went.arrives() > 0.0 { (unproven, Vec::new()) } else { (Vec::new(), unproven) };
         let mut alone = Alone::default();
-        if untold.is_empty() && late.is_empty() && unproven.is_empty() && clocked.is_empty() {
+        if [&untold, &unproven, &doubted].iter().all(|of| of.is_empty()) && late.is_empty() && clocked.is_empty() {
             return alone;
         }
         let arrived = arrived(unproven, went.arrives());
@@ -188,20 +190,15 @@ impl Interpolation {
                 delays.add_times(delay, packets);
             }
         }
+        for Untold { sent, packets, .. } in doubted {
+            let (earlier, later) = beside(&told, sent);
+            if let Some(delay) = between(earlier, later) {
+                alone.doubted.0 += u64::from(packets);
+                alone.doubted.1 += f64::from(packets) * delay;
+            }
+        }
         alone
     }
-}
-
-fn in_order(told: &mut [Told]) {
-    told.sort_unstable_by(|a, b| a.0.1.cmp(&b.0.1).then(a.1.total_cmp(&b.1)));
-}
-
-/// How long before a packet the one before it was sent, ns, and after it the one after it, each with what it waited.
-fn beside(told: &[Told], (time, frame): Sent) -> (Beside, Beside) {
-    let after = told.partition_point(|((_, other), _)| *other < frame);
-    // Round trips are told in microseconds: the one before may seem to have been sent after it.
-    let apart = |&((other, _), delay): &Told| ((other - time).abs(), delay);
-    (after.checked_sub(1).map(|at| apart(&told[at])), told.get(after).map(apart))
 }
 
 /// Whether hardly any of one connection's answers say that what they echo left after what was sent later.
@@ -211,11 +208,6 @@ fn in_turn(answered: &[Paused], told: &[Told]) -> bool {
         paused.answer[1] > latest(beside(told, paused.sent).1) + tolerance
     };
     answered.iter().filter(late).count() as u64 * CLOCKED <= answered.len() as u64
-}
-
-/// What a packet waited at the most, which left before the one after it did.
-fn latest(later: Beside) -> f64 {
-    later.map_or(f64::INFINITY, |(until, delay)| until as f64 + delay)
 }
 
 impl Went {
@@ -247,22 +239,6 @@ fn arrived(mut all: Vec<Untold>, share: f64) -> Vec<Untold> {
     }
     all.retain(|untold| untold.packets > 0);
     all
-}
-
-/// The delay of a packet from those of the one before it and of the one after it, each with the time to it: between
-/// them, if neither is far; none if both are.
-fn between(earlier: Beside, later: Beside) -> Option<f64> {
-    let drained = earlier.map(|(since, delay)| (delay - since as f64).max(0.0));
-    let delay = match [earlier, later].map(|at| at.filter(|(apart, _)| *apart <= FAR)) {
-        [Some((0, before)), Some((0, after))] => f64::midpoint(before, after),
-        [Some((since, before)), Some((until, after))] => {
-            before + (after - before) * since as f64 / (since + until) as f64
-        }
-        [Some(_), None] => drained?,
-        [None, Some((_, after))] => after,
-        [None, None] => return None,
-    };
-    Some(delay.min(latest(later)).max(drained.unwrap_or(0.0)))
 }
 
 #[cfg(test)]
@@ -390,7 +366,12 @@ mod tests {
             interpolation.told((0, 0), 5e6, false);
             (1..=packets).for_each(|i| interpolation.unproven((i * 2 * NEAR, i as u64), 1));
             interpolation.told((packets * 2 * NEAR, 1000), 5e6, false);
-            assert_eq!((interpolation.settle(&mut delays).packets, delays.count()), (0, counted), "{data} {again}");
+            let alone = interpolation.settle(&mut delays);
+            assert_eq!((alone.packets, delays.count()), (0, counted), "{data} {again}");
+            // Those that do not count may have arrived, and waited no longer than the others.
+            let (doubted, waited) = alone.doubted;
+            assert_eq!(doubted, if counted > 0 { 0 } else { packets as u64 }, "{data} {again}");
+            assert!(waited <= doubted as f64 * 5e6 && (waited > 0.0) == (doubted > 0), "{waited}");
         }
     }
 
@@ -405,21 +386,6 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_keeps_the_order_of_its_packets_and_drains() {
-        let at = |ms: i64, delay: f64| Some((ms * MS, delay * 1e6));
-        let ms = |earlier, later| between(earlier, later).map(|delay| delay / 1e6);
-        // What was there 30 ms before has left since; what came 10 ms later says how long it was.
-        assert_eq!((ms(at(30, 50.0), None), ms(at(60, 50.0), None)), (Some(20.0), Some(0.0)));
-        assert_eq!((ms(None, at(10, 7.0)), ms(at(30, 1.0), at(10, 7.0))), (Some(7.0), Some(5.5)));
-        assert_eq!((ms(at(101, 50.0), at(9, 7.0)), ms(at(9, 7.0), at(101, 50.0))), (Some(7.0), Some(0.0)));
-        // It left after the one before it, and before the one after it.
-        assert_eq!(ms(at(5, 50.0), at(4, 7.0)), Some(45.0));
-        assert_eq!(ms(at(5, 30.0), at(6, 7.0)), Some(25.0));
-        assert_eq!(ms(at(5, 30.0), at(6, 10.0)), Some(25.0));
-        assert_eq!(ms(at(101, 50.0), at(102, 50.0)), None);
-    }
-
-    #[test]
     fn what_a_pause_hides_waited_no_more_than_its_answer_says_nor_longer_than_what_was_sent_later() {
         for (answer, later, most) in [(9e6, 40e6, 9e6), (80e6, 40e6, 50e6), (200e6, 0.0, 140e6)] {
             let (mut interpolation, mut delays) = (Interpolation::default(), Quantiles::default());
@@ -430,7 +396,11 @@ mod tests {
             if later == 0.0 {
                 interpolation.told((900 * MS, 3), 300e6, false);
             }
-            assert_eq!(interpolation.settle(&mut delays), Alone { packets: 3, most: 3.0 * most }, "{answer}");
+            assert_eq!(
+                interpolation.settle(&mut delays),
+                Alone { packets: 3, most: 3.0 * most, ..Alone::default() },
+                "{answer}"
+            );
         }
     }
 
