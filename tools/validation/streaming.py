@@ -70,9 +70,10 @@ BUFFER_TEXT = f"""The study does not say with which playback buffer it took the 
 of its utilisations with {BUFFERS[0]}: the buffer was chosen by these figures (`Fitted`, above). Instability
 is that from segment to segment, over the last 20 s of video.
 """
-UNEQUAL_TEXT = """Between real programs (kernel TCP, our players over real HTTP) BBA-2 does as it does here, the farthest
-viewer at 12 BDP included, and no viewer of FESTIVE stalls at 30 BDP: [testbed](testbed.md). So neither is of
-simulated TCP or of the simulated queue; what the study's players or its Mininet did differently is not known.
+UNEQUAL_TEXT = """Between real programs (kernel TCP, our players over real HTTP) BBA-2 does as it does
+here, the farthest viewer at 12 BDP included, and no viewer of FESTIVE stalls at 30 BDP:
+[testbed](testbed.md). So neither is of simulated TCP or of the simulated queue; what the study's players or
+its Mininet did differently is not known.
 """
 INSTABILITY_TEXT = """The study gives instability over the last 20 s and does not say how often it reads the
 rate: once a second, as FESTIVE's authors do, or once a segment, of which 20 s have five. Nor does it say
