@@ -29,8 +29,8 @@ with_defaults! {
         pub log_packets: usize = 1 << 22,
         /// Threads that finalize. What is found is the same.
         pub threads: usize = 1,
-        /// What was sent again is taken to be acknowledged at once, although a receiver may delay that: of some short
-        /// connections nothing else tells. `workload` asks so.
-        pub prompt_again: bool,
+        /// What was sent again is taken to be acknowledged at once, although a receiver may delay that, and connections
+        /// to be ended at once, although an application may: of some short ones nothing else tells. `workload` asks so.
+        pub prompt: bool,
     }
 }

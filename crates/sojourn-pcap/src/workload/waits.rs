@@ -55,7 +55,7 @@ pub(super) struct Host<'a> {
 
 impl Waits {
     pub(super) fn new() -> Self {
-        let options = Options { prompt_again: true, ..Options::default() };
+        let options = Options { prompt: true, ..Options::default() };
         Self { meter: Meter::new(options), ..Self::default() }
     }
 

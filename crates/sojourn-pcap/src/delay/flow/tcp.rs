@@ -282,8 +282,9 @@ impl TcpFlow {
             (Some(arrival), _) => {
                 let sent = arrival.departed;
                 // A packet with data may have waited for that data, and one that ends a connection for its application.
-                let lone = arrival.lone && !(arrival.again && state.options.prompt_again);
-                let flags = if segment.occupies() { SPOKEN } else { 0 } | if lone { LONE } else { 0 };
+                let lone = arrival.lone && !(arrival.again && state.options.prompt);
+                let spoken = segment.payload > 0 || (segment.occupies() && !state.options.prompt);
+                let flags = if spoken { SPOKEN } else { 0 } | if lone { LONE } else { 0 };
                 (sent.frame, sent.time, sent.length, DATA | flags, arrival.covered)
             }
             (None, Some((echo, true))) if echo.pure > 0 => {
@@ -382,8 +383,8 @@ mod tests {
     use std::net::Ipv4Addr;
 
     /// A meter that was given these: time, ms; whether the far side sends; sequence numbers, stamps, bytes and flags.
-    fn seen(packets: &[Packet]) -> Meter {
-        let mut meter = Meter::new(Options::default());
+    fn seen(packets: &[Packet], prompt: bool) -> Meter {
+        let mut meter = Meter::new(Options { prompt, ..Options::default() });
         for (number, &(ms, far, [seq, ack], stamps, payload, flags)) in (1..).zip(packets) {
             let [source, destination] =
                 if far { [1, 2] } else { [2, 1] }.map(|n| End { address: Ipv4Addr::new(10, 0, 0, n), port: 443 });
@@ -401,13 +402,13 @@ mod tests {
 
     #[test]
     fn what_ends_a_connection_may_have_waited_for_its_application() {
-        for (flags, spoken) in [(ACK, false), (ACK | FIN, true)] {
+        for (flags, prompt, spoken) in [(ACK, false, false), (ACK | FIN, false, true), (ACK | FIN, true, false)] {
             let packets = [
                 (0.0, true, [1, 1], (10, 5), 100, ACK),
                 (0.1, false, [1, 101], (50, 10), 100, ACK),
                 (90.0, true, [101, 101], (100, 50), 0, flags),
             ];
-            let log = &seen(&packets).state.log;
+            let log = &seen(&packets, prompt).state.log;
             let told: Vec<_> = (0..).map_while(|place| log.get(place)).filter(|(_, entry)| entry.is(TOWARD)).collect();
             assert_eq!((told.len(), told[0].1.is(SPOKEN)), (1, spoken));
         }
@@ -426,7 +427,7 @@ mod tests {
             (140.0, true, [101, 1], (130, 120)),
         ];
         let packets = packets.map(|(ms, far, numbers, stamps)| (ms, far, numbers, stamps, u16::from(far) * 100, ACK));
-        let log = &seen(&packets).state.log;
+        let log = &seen(&packets, false).state.log;
         let flags = [DATA, UNPROMPTED, TOWARD, ECHOED, AWAITED];
         let found = (0..).map_while(|place| log.get(place)).map(|(_, entry)| flags.map(|flag| entry.is(flag)));
         let named = |names: [u8; 5]| names.map(|name| name == 1);
