@@ -6,10 +6,11 @@
 //! the observer's clock. Of both the second is the finer: stamps have ticks. The method as
 //! published leaves nothing out.
 
-use crate::delay::finalize::first_look::least_delays::LeastDelays;
+use crate::delay::finalize::first_look::least_delays::{LONG, LeastDelays};
 use crate::delay::finalize::transmission::dispersion::{LEAST, MOST_SPACINGS, Times, tolerance};
 use crate::delay::host::transmission::Transmission;
 use crate::delay::log::Log;
+use crate::delay::log::entry::TOWARD;
 use crate::delay::track::Track;
 
 /// The time on the slowest link as the reports of a track tell it, with the times of the same packets by the observer's
@@ -25,10 +26,20 @@ pub(super) fn find(log: &Log, i: usize, track: &Track, observed: usize) -> Optio
     let ((.., short), (.., long)) = leasts.short.zip(leasts.long)?;
     let mut times = Times::default();
     times.of_tracks(log, &[observed], MOST_SPACINGS);
-    let expected = times.spacing()? * f64::from(long - short) / f64::from(long);
+    let ns_per_byte = times.spacing()? / f64::from(of_most(log, observed)?);
+    let expected = ns_per_byte * f64::from(long - short);
     let ticks = track.tick_ns.unwrap_or(0.0) + track.peer_tick_ns.unwrap_or(0.0);
     let agrees = expected > LEAST && (longer - expected).abs() <= tolerance(expected) + ticks;
-    agrees.then(|| Transmission { short, ns_per_byte: expected / f64::from(long - short) })
+    agrees.then_some(Transmission { short, ns_per_byte })
+}
+
+/// The length of most long packets, which are those that are spaced: the least delay may be of a shorter one, as uTP
+/// sends while it looks for the largest that passes.
+fn of_most(log: &Log, track: usize) -> Option<u16> {
+    let long = log.of(track).filter(|entry| !entry.is(TOWARD)).map(|entry| entry.length());
+    let mut lengths: Vec<u16> = long.filter(|length| *length >= LONG).take(MOST_SPACINGS).collect();
+    let middle = lengths.len() / 2;
+    (middle > 0).then(|| *lengths.select_nth_unstable(middle).1)
 }
 
 #[cfg(test)]
@@ -48,8 +59,13 @@ mod tests {
 
     /// What is left out for a long packet, ms, by the observer and by reports, of a link that takes 12 ms for it, and
     /// what reports then say that three of them waited in turn. It is seen as its transmission begins. Its receiver
-    /// reports when it has come: so much later, unless a shaper let it pass at once.
+    /// reports when it has come: so much later, unless a shaper let it pass at once. The first long one may be shorter,
+    /// and comes as much earlier.
     fn left_out(later_ms: i64, choice: Choice) -> ([f64; 2], [f64; 3]) {
+        left_out_after(1514, later_ms, choice)
+    }
+
+    fn left_out_after(first: u16, later_ms: i64, choice: Choice) -> ([f64; 2], [f64; 3]) {
         let (key, side) = Key::of((Address(1), 1), (Address(2), 2), 6);
         let (mut log, mut hosts) = (Log::default(), Hosts::new(Vec::new()));
         key.address.into_iter().for_each(|address| _ = hosts.of(address));
@@ -62,7 +78,11 @@ mod tests {
         for i in 0..100i64 {
             // Each third finds the queue empty; the others leave 12 ms after the one before.
             let (sent, waits) = (i / 3 * 50, i % 3 * 12);
-            let (length, after) = if i < 3 { (100, 2) } else { (1514, later_ms) };
+            let (length, after) = match i {
+                ..3 => (100, 2),
+                3 => (first, later_ms * i64::from(first) / 1514),
+                _ => (1514, later_ms),
+            };
             let waits = if i < 3 { 0 } else { waits };
             let leaves = (sent + waits) * 1_000_000;
             let arrived = (sent + waits + after + 20) as u32;
@@ -82,6 +102,10 @@ mod tests {
     fn reports_tell_what_an_observer_before_the_link_cannot_see() {
         let ([observed, reported], waits) = left_out(12, Choice::Auto);
         assert!(observed == 0.0 && (reported - 11.2).abs() < 0.1, "{observed} {reported}");
+        let off = waits.iter().zip([0.0, 12.0, 24.0]).map(|(told, true_ms)| (told - true_ms).abs());
+        assert!(off.fold(0.0, f64::max) < 0.5, "{waits:?}");
+        let ([_, after_shorter], waits) = left_out_after(1010, 12, Choice::Auto);
+        assert!((after_shorter - reported).abs() < 0.1, "{after_shorter} {reported}");
         let off = waits.iter().zip([0.0, 12.0, 24.0]).map(|(told, true_ms)| (told - true_ms).abs());
         assert!(off.fold(0.0, f64::max) < 0.5, "{waits:?}");
         assert_eq!(left_out(1, Choice::Auto).0, [0.0, 0.0], "a shaper lets them pass at once");
