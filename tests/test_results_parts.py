@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 from math import inf
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
+import polars as pl
 import pytest
 from sojourn.cli import progress
 from sojourn.errors import StoreError
@@ -101,3 +103,11 @@ def test_a_damaged_table_is_named_with_what_computes_it_anew(tmp_path: Path) -> 
             getattr(open_results(folder), kind)(name)
         again = f"delete {folder / 'points' / name}.json and run the study again to compute both anew"
         assert str(caught.value) == f"{file} is damaged; {again}"
+        # One that may not be read may be whole, and nobody is told to delete anything.
+        with pytest.MonkeyPatch.context() as patch, pytest.raises(StoreError) as caught:
+            for reads in ("read_parquet", "read_parquet_schema"):
+                patch.setattr(
+                    pl, reads, mock.Mock(side_effect=PermissionError("Permission denied (os error 13): a"))
+                )
+            getattr(open_results(folder), kind)(name)
+        assert str(caught.value) == f"{file} cannot be read: Permission denied (os error 13)"

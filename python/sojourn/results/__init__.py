@@ -216,7 +216,9 @@ class Results:
 
         try:
             return read(file)
-        except (pl.exceptions.PolarsError, OSError):
+        except OSError as error:  # it may be whole: nothing is to be deleted
+            raise StoreError(f"{file} cannot be read: {str(error).partition(':')[0]}") from None
+        except pl.exceptions.PolarsError:
             # Whether a point is done is told by its result alone.
             again = f"delete {self.store.point_file(point)} and run the study again to compute both anew"
             raise StoreError(f"{file} is damaged; {again}") from None

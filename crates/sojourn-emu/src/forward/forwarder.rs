@@ -17,8 +17,9 @@ use sojourn_sim::Direction;
 use std::io;
 use std::os::fd::BorrowedFd;
 
-/// So many packets are taken from one device before those that are due are written, or more by a super-packet's. A host
-/// that was not looked at for long has dozens of these ready, of some forty packets each.
+/// So many packets are taken from one device before those that are due are written, or more by a super-packet's; and so
+/// many are written before others are taken. A host that was not looked at for long has dozens of super-packets ready,
+/// of some forty packets each.
 const MOST_TOGETHER: usize = 64;
 /// A sender's stamp is this old at most, or half the delay, when its packet can be read.
 const GUARD: Span = Span(50_000);
@@ -227,7 +228,8 @@ impl Forwarder {
     /// Gives the host at the other end what is due, and joins what is due together where the host would.
     fn give(&mut self, side: usize, clock: &impl Clock) {
         let joins = self.sides[1 - side].device.joins();
-        for _ in 0..MOST_TOGETHER {
+        let mut given = 0;
+        while given < MOST_TOGETHER {
             let now = clock.now();
             let Some(first) = self.sides[side].way.due.pop(now) else { return };
             let bytes = outgoing(&mut self.slab, &first.1);
@@ -239,6 +241,7 @@ impl Forwarder {
                 }
                 self.together.extend(self.sides[side].way.due.pop(now));
             }
+            given += self.together.len();
             self.write(side, now);
         }
     }

@@ -177,6 +177,21 @@ fn what_is_due_together_is_joined_where_the_host_would_join_it() {
 }
 
 #[test]
+fn one_look_writes_no_more_than_so_many_packets_or_a_super_packet_more() {
+    let mut bed = Bed::joining(&plain(), true);
+    let (header, super_packet) = of_tcp(24_000);
+    (0..4).for_each(|_| bed.sends(header, &super_packet, 0));
+    for _ in 0..2 {
+        bed.turn(MS);
+    }
+    let delivered = [0, 1].map(|_| {
+        bed.turn(900 * MS);
+        bed.down().delivered_pkts
+    });
+    assert_eq!(delivered, [72, 96], "64, and what was joined to the last of them; the others at the next look");
+}
+
+#[test]
 fn a_packet_that_a_queue_marked_is_marked_whether_it_is_looked_at_once_or_twice() {
     // A burst waits longer than this target, so that CoDel marks from time to time.
     let link = r#"{"rate": "4Mbit", "queue": {"kind": "codel", "limit": "99pkt", "target": "1us", "interval": "3ms",
