@@ -33,7 +33,7 @@ fn whole(bytes: &[u8], threads: usize) -> Option<String> {
 fuzz_target!(|bytes: &[u8]| {
     let Some(mut capture) = open(bytes) else { return };
     let mut meter = meter(1);
-    let mut extractor = Extractor::new(workload::Options { most_connections: 8, most_turns: 64 });
+    let mut extractor = Extractor::new(workload::Options { most_connections: 8, most_turns: 1024 });
     while let Ok(Some(frame)) = capture.next_frame() {
         extractor.frame(&frame);
         if meter.frame(&frame) {
