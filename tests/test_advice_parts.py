@@ -226,7 +226,7 @@ def test_tables_of_the_page_have_the_best_first_and_each_number_in_its_column() 
         ]
     assert tried.heads == ["Candidate", "Worst score", "Loses", "Who, load", "Utilisation", "Replications"]
     for row, one in zip(tried.rows, sorted(order, key=lambda one: -one["worst"]), strict=True):
-        assert row[2:] == [advice._score(one["loss_mos"]), "the reader of web pages, both", "55.0%", "4"]
+        assert row[2:] == [advice._score(one["loss_mos"]), "the reader of web pages, both", "55.0 %", "4"]
     loads = advice._by_load(about)
     by_load = about["by_load"]
     assert [row[0] for row in loads.rows] == list(by_load)

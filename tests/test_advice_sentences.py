@@ -61,6 +61,31 @@ def sized(down: str, up: str) -> dict[str, Any]:
             ["cannot be told from FIFO of 8 packets: among these the best mean under the worst load decided"],
             ["better than every other"],
         ),
+        # A short FIFO leaves most of a fast line unused, which no score sees.
+        (
+            {
+                "recommended": advice()["fifo_only"],
+                "scores": advice()["scores"] | {"utilisation": 0.313},
+                "tried": [one | {"utilisation": 0.993} for one in advice()["tried"]],
+            },
+            [
+                "Transfers pay for it: 31.3 % of the busiest link is used on average, with CoDel 99.3 %, "
+                "where the worst-off user gets 3.60. No score counts",
+                "By the scores a FIFO is enough",
+            ],
+            [],
+        ),
+        # The advice's own row and what uses hardly more are no choice.
+        (
+            {
+                "tried": [
+                    advice()["tried"][0] | {"utilisation": 1.0},
+                    advice()["tried"][1] | {"utilisation": 0.94},
+                ]
+            },
+            [],
+            ["Transfers pay"],
+        ),
         # The sizes of a FIFO that are as good as the one that is named stand beside it.
         (
             {"fifos_alike": [sized("1pkt", "1pkt"), sized("4pkt", "4pkt")]},
@@ -242,12 +267,12 @@ def sized(down: str, up: str) -> dict[str, Any]:
         # Where nobody finished a goal has no number, which is not that it is kept.
         (
             {"goals": [{"goal": "g", "by_load": {"idle": {"verdict": "yes"}}}]},
-            ["“g” is kept for certain under idle and without numbers under both."],
+            ["“g” is kept for certain on the idle line and without numbers under both."],
             ["under every load"],
         ),
         (
             {"goals": [{"goal": "g", "by_load": {"idle": {"verdict": "no"}}, "kept_by": []}]},
-            ["“g” is missed under idle and without numbers under both; no queue"],
+            ["“g” is missed on the idle line and without numbers under both; no queue"],
             ["kept"],
         ),
         (
@@ -295,7 +320,10 @@ def sized(down: str, up: str) -> dict[str, Any]:
                     {"goal": "h", "by_load": {"idle": {"verdict": "not certain", "at_least": True}}},
                 ]
             },
-            ["Some runs under both have no number for it: they", "Its numbers under idle are lower bounds:"],
+            [
+                "Some runs under both have no number for it: they",
+                "Its numbers on the idle line are lower bounds:",
+            ],
             ["under every load"],
         ),
         (
@@ -311,6 +339,16 @@ def sized(down: str, up: str) -> dict[str, Any]:
             },
             ["No discipline that was tried is better for certain than this FIFO."],
             ["is enough"],
+        ),
+        (
+            {"by_load": {"idle": advice()["by_load"]["idle"] | {"same": True}}},
+            ["Nothing but the users was on the line: under a load another queue may be better."],
+            ["No load asks"],
+        ),
+        (
+            {"by_load": {"both": advice()["by_load"]["both"] | {"same": True}}},
+            ["No other load than “both” was tried."],
+            ["No load asks"],
         ),
         (
             {"by_load": {"idle": advice()["by_load"]["idle"] | {"same": False, "worst": 5.0}}},
@@ -333,7 +371,7 @@ def test_a_front_of_one_that_is_not_advised_is_not_called_best() -> None:
     said = "FIFO of 8 packets has the best mean of both; why CoDel is advised is said above."
     assert sentences.read_front([other], one) == said
     alike = [one | {"worst": 1.01, "utilisation": used} for used in (0.0002, 0.0003)]
-    said = "All of these have 1.01 at 0.0%; there is nothing to trade."
+    said = "All of these have 1.01 at 0.0 %; there is nothing to trade."
     assert sentences.read_front(alike, one) == said
 
 

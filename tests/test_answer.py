@@ -173,7 +173,7 @@ def test_of_choices_that_fail_alike_none_is_called_the_closest() -> None:
     always = [viewers(100.0), viewers(100.0)]
     assert compare({"fifo": always, "codel": always}).items == [
         "no queue discipline that was tried; none comes closer than another "
-        "(viewers who stall 100 % (86 % to 100 %))"
+        "(viewers who stall 100 % (86 to 100 %))"
     ]
     # 44.0 and 43.8 % read alike.
     some = {"fifo": always, "codel": [viewers(44.0)] * 2, "pie": [viewers(43.8)] * 2}

@@ -205,7 +205,7 @@ def test_a_rate_below_what_came_through_is_not_called_used() -> None:
     ]
     link |= {"utilisation": 0.9, "rate_bps": 1e7}
     assert captured(result, None).sentences[1:] == [  # type: ignore[arg-type]
-        "Of the 10 Mbit/s that were given as its rate, 90.0% were used."
+        "Of the 10 Mbit/s that were given as its rate, 90.0 % were used."
     ]
 
 
@@ -262,7 +262,7 @@ def test_show_has_a_column_for_players(tmp_path: Path, capsys: pytest.CaptureFix
     results = [one({KIND: "fifo"}, **heads, engine={"version": "0", "build": "0"})]
     print_table(open_results(write_results(tmp_path / "r", results, [])))
     said = capsys.readouterr().out
-    assert "game late" in said and "30.0%" in said and "RPM" in said and "700" in said
+    assert "game late" in said and "30.0 %" in said and "RPM" in said and "700" in said
 
 
 def test_show_writes_large_numbers_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

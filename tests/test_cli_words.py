@@ -43,8 +43,8 @@ def test_losses_are_told_by_protocol_burst_and_flow_the_worst_first() -> None:
         "flows": [flow("b", 1, 50), flow("c", 2, 90), flow("d", 1, 40), flow("e", 0, 1)],
     }  # fmt: skip
     assert losses.table(found).splitlines() == [
-        "4 of 400 packets lost (1.00%), 396 seen behind the queue",
-        "     tcp: 3 of 100 (3.00%)",
+        "4 of 400 packets lost (1.00 %), 396 seen behind the queue",
+        "     tcp: 3 of 100 (3.00 %)",
         "  bursts: 3, mean 1.33 packets, longest 2; stitched: 2, mean 2.00, longest 3",
         "   flows: 3 of 4 lost packets",
         "          tcp a:1 → c:2: 2 of 90",

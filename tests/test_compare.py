@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
@@ -10,10 +11,12 @@ from typing import Any
 import pytest
 from conftest import Command, sentence
 from sojourn.report.comparing import compare
+from sojourn.report.comparing.cells import Comparison, Difference
 from sojourn.report.comparing.page import sections
 from sojourn.report.comparing.sentences import clearest, line, summary, table
 from sojourn.report.comparing.settings import changed
 from sojourn.report.comparing.welch import holm, welch
+from sojourn.report.figures.values import value
 from sojourn.report.files import Files
 from sojourn.results import open_results
 from test_figures import ENTRIES, LIMIT, result, write_results
@@ -102,23 +105,46 @@ def test_what_is_larger_does_not_read_as_none(tmp_path: Path) -> None:
 
     first, second = waits(tmp_path / "a", 0.375, 0.376), waits(tmp_path / "b", 0.337, 0.337)
     found = compared(first, second, (delay,))
-    says = "0.38 → 0.34 ms (difference −0.04, between −0.04 and −0.03, better)"
+    says = "0.376 → 0.337 ms (difference −0.038, between −0.045 and −0.032, better)"
     assert clearest(found) == [f"8pkt: downlink: mean queueing delay {says}"]
-    assert table(found, delay).rows[0][1:5] == ["0.38", "0.34", "−0.04", "−0.04 to −0.03"]
-    # Means have the decimals of their difference; what is none, or may be, reads so.
+    assert table(found, delay).rows[0][1:5] == ["0.376", "0.337", "−0.038", "−0.045 to −0.032"]
     [near] = compared(
         waits(tmp_path / "c", 17.1, 17.2), waits(tmp_path / "d", 17.4, 17.41), (delay,)
     ).differences
     assert line(near).startswith(
         "8pkt: downlink: mean queueing delay 17.1 → 17.4 ms (difference +0.3, between"
     )
-    # Ends that read the same are no interval to anybody.
     wide, narrow = waits(tmp_path / "f", 0.3, 0.3), waits(tmp_path / "g", 0.5, 0.501)
     [sure] = compared(wide, narrow, (delay,)).differences
-    assert line(sure).endswith("0.3 → 0.5 ms (difference +0.2, worse)")
+    says = "0.300 → 0.500 ms (difference +0.200, between +0.194 and +0.207, worse)"
+    assert line(sure).endswith(says)
     unsure = compared(first, waits(tmp_path / "e", 0.37, 0.38), (delay,))
     assert unsure.differences[0].larger is False
-    assert table(unsure, delay).rows[0][1:4] == ["0.4", "0.4", "0.0"]
+    assert table(unsure, delay).rows[0][1:4] == ["0.38", "0.38", "0.00"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "says"),
+    [
+        # Half of the interval is 0.0064, 2.5, 64 and 0: it has the last decimal that is told.
+        ((0.375, 0.376), (0.337, 0.337), "0.376 0.337 −0.038 −0.045 to −0.032"),
+        ((9.9, 10.1, 10.0), (120.0, 118.0, 119.0), "10.0 119.0 +109.0 +106.5 to +111.5"),
+        ((100.0, 110.0), (240.0, 230.0), "105 235 +130 +100 to +160"),
+        ((0.04, 0.04), (12.0, 12.0), "0.0 12.0 +12.0 –"),
+        ((3.0,), (3.0000004,), "3.000000 3.000000 0.000000 –"),
+        ((3.0,), (3.01,), "3.00 3.01 +0.01 –"),
+        ((0.0, 0.0), (0.0, 0.0), "0.0 0.0 0.0 0.0 to 0.0"),
+        ((1e7, 1e7 + 1), (2e7, 2e7), "10000000 20000000 +10000000 +9999993 to +10000006"),
+    ],
+)
+def test_numbers_of_one_comparison_have_the_same_decimals_chosen_by_the_interval(
+    first: tuple[float, ...], second: tuple[float, ...], says: str
+) -> None:
+    interval = found and (found.low, found.high) if (found := welch(first, second)) else None
+    one = Difference((), value("links.down.queue_delay_ms.mean"), first, second, interval, None)
+    row = table(Comparison(("a", "b"), {}, 1, 0, [one], []), one.value.path).rows[0]
+    assert " ".join(row[:-1]) == says
+    assert len({len(number.partition(".")[2]) for number in re.findall(r"[\d.]+", says)}) == 1
 
 
 def test_less_of_a_link_used_is_less_and_not_worse(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from sojourn import _core
 from sojourn.report.configure import configured, links_of, rate_text, routers, tc
+from sojourn.study.links import WAYS
 
 EVERY: dict[str, dict[str, Any]] = {
     "fifo": {"limit": "64pkt"},
@@ -101,6 +102,30 @@ def test_a_queue_has_its_limit_in_the_unit_that_linux_counts(queue: dict[str, An
             tc(queue, None, "20ms")
     elif queue["kind"] != "red":
         assert tc(queue, None, "20ms", "eth0") == [f"tc qdisc replace dev eth0 root {last}"]
+
+
+@pytest.mark.parametrize("kind", ["fifo", "cake", "codel"])
+def test_of_a_rate_below_a_byte_a_second_nothing_is_told_that_tc_refuses_or_takes_for_another(
+    kind: str,
+) -> None:
+    # tc of iproute2 6.1: of 7bit htb says '"rate" is required', 8bit it takes.
+    queue = {"kind": kind, "limit": "64pkt"}
+    kept, none = ({way: {"rate": rate, "queue": queue} for way in WAYS} for rate in ("8bit", "7bit"))
+    links, notes = links_of({**kept, "rtt": "20ms"})
+    assert "8bit" in routers.linux(links["down"], links["up"]) and not any(map(slow_of, notes.values()))
+    links, notes = links_of({**none, "rtt": "20ms"})
+    said = routers.linux(links["down"], links["up"])
+    assert "bit" not in said and "htb" not in said and all(map(slow_of, notes.values()))
+    assert "# SQM keeps no upload below 1 kbit/s" in routers.openwrt(links["down"], links["up"])
+
+
+def slow_of(notes: list[str]) -> bool:
+    return "`tc` keeps no rate below 8 bit/s: these lines keep none" in notes
+
+
+def test_a_policer_of_less_than_a_byte_a_second_is_none() -> None:
+    queue = {"kind": "policer", "rate": "1bit", "burst": "30kB", "limit": "1000pkt"}
+    assert not any("police" in line for line in tc(queue, "30Mbit", "20ms"))
 
 
 def test_a_policer_drops_before_the_queue_behind_it() -> None:

@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 from sojourn.cli.emulate import _changing, _end
 from sojourn.sweep.emulation.check import sentence
-from sojourn.sweep.emulation.live import View, metrics, sparkline
+from sojourn.sweep.emulation.live import View, _short, metrics, sparkline
 from sojourn.sweep.emulation.page import drawn, write_page
 from sojourn.sweep.emulation.words import said
 
@@ -58,14 +58,19 @@ def test_a_look_is_a_row_for_each_queue():
     console.print(view.table(LOOK))
     text = console.export_text()
     down = next(line for line in text.splitlines() if line.startswith("down"))
-    assert down.split() == ["down", "8.00", "▅", "7", "█", "12.2", "31.0", "3", "queue", "full"]
+    assert down.split() == ["down", "8M", "▅", "7", "█", "12.2", "31.0", "3", "queue", "full"]
     assert "▅▅" in text, "looks before are kept"
     up = next(line for line in text.splitlines() if line.startswith("up"))
-    assert up.split() == ["up", "0.00", "▁", "0", "▁", "–", "–", "none"]
+    assert up.split() == ["up", "0", "▁", "0", "▁", "–", "–", "none"]
     assert sparkline([]) == "" and sparkline([0.0, 5.0, 10.0]) == "▁▅█"
 
 
-@pytest.mark.parametrize(("width", "past"), [(40, 0), (60, 0), (80, 12), (200, 32)])
+def test_a_slow_rate_of_a_look_is_not_a_hundredth_of_a_fast_unit():
+    rates = [_short(bps) for bps in (0.0, 9_600.0, 15_999.6e3, 999_900.0, 1e9)]
+    assert rates == ["0", "9.6k", "16M", "1M", "1G"]
+
+
+@pytest.mark.parametrize(("width", "past"), [(40, 0), (60, 0), (80, 13), (200, 32)])
 def test_no_number_of_a_look_is_cut_however_narrow_the_terminal_and_long_the_run(
     width: int, past: int
 ) -> None:
@@ -77,13 +82,13 @@ def test_no_number_of_a_look_is_cut_however_narrow_the_terminal_and_long_the_run
     text = console.export_text()
     assert "…" not in text and max(map(len, text.splitlines())) <= width
     down = next(line for line in text.splitlines() if line.startswith("down")).split()
-    numbers = ["down", "8.00", "7", "12.2", "31.0", "3", "queue", "full"][: 6 if width == 40 else None]
+    numbers = ["down", "8M", "7", "12.2", "31.0", "3", "queue", "full"][: 7 if width == 40 else None]
     assert down == (numbers if not past else [*numbers[:2], "▅" * past, "7", "█" * past, *numbers[3:]])
     # A name and numbers that are longer are not cut either.
     link = {**LINK, "rate_bps": 9.9e9, "sojourn_ms": 12345.6, "longest_ms": 99999.9}
     console.print(view.table({**LOOK, "links": {"home.down": link}}))
     row = next(line for line in console.export_text().splitlines() if line.startswith("home.down"))
-    assert width < 60 or {"9900.00", "12345.6", "99999.9"} <= set(row.split())
+    assert width < 60 or {"9.9G", "12345.6", "99999.9"} <= set(row.split())
 
 
 def test_what_a_command_writes_is_shown_as_it_is_and_does_not_wait_for_each_line():
@@ -216,8 +221,8 @@ def test_of_a_rate_that_changes_the_mean_is_said_to_be_one(tmp_path):
     assert said(came, ["up"])[0].startswith("down: 75.0 % of 2.13243 Mbit/s used,")
     assert said(came, ["down"])[0].startswith("down: 75.0 % of 2.132 Mbit/s in the mean used,")
     for changing, says, axis in (
-        ([], "2.13243 Mbit/s", "Utilisation (%)"),
-        (["down"], "2.132 Mbit/s in the mean", "Utilisation (% of the mean rate)"),
+        ([], "2.13243\xa0Mbit/s", "Utilisation (%)"),
+        (["down"], "2.132\xa0Mbit/s in the mean", "Utilisation (% of the mean rate)"),
     ):
         write_page(came, "x", tmp_path / "page.html", changing)
         text = (tmp_path / "page.html").read_text(encoding="utf-8")
@@ -257,7 +262,7 @@ def test_what_a_machine_holds_is_the_last_rate_that_was_held():
         "this machine holds not even 100Mbit now: 9 packets were lost; the processors are 99 %"
     )
     assert none.endswith("(the hypervisor took 2.5 % of the processors' time)")
-    assert "filled only 14% of it" in sentence([{**trial, "rate": "1000Mbit", "used": 0.14}])
+    assert "filled only 14 % of it" in sentence([{**trial, "rate": "1000Mbit", "used": 0.14}])
 
 
 def test_the_last_interval_is_drawn_up_to_the_end_of_the_run():
@@ -285,7 +290,7 @@ def test_the_page_stands_by_itself(tmp_path):
     write_page(CAME, "sojourn emulate … -- true", page)
     text = page.read_text(encoding="utf-8")
     assert "The path was held to" in text and "no packet" not in text
-    assert "lateness, p99" in text and "16 Mbit/s" in text and "sojourn emulate … -- true" in text
+    assert "lateness, p99" in text and "16\xa0Mbit/s" in text and "sojourn emulate … -- true" in text
     assert "<svg" in text and 'src="http' not in text and 'href="http' not in text
     assert (page.parent / "figures" / "page-queues-over-time.csv").is_file()
     alone = changed(replay={"up": {**{key: 0 for key in AGREED}, "decisions": 1}})

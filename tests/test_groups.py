@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,8 @@ from sojourn.report.figures import Spec, draw, gather, labels_of
 from sojourn.report.figures.harm import harm
 from sojourn.report.figures.values import value
 from sojourn.report.groups import group_table
-from sojourn.report.sawtooth import with_sawtooth
+from sojourn.report.sawtooth import lost_series, with_sawtooth
+from sojourn.results import open_results
 from sojourn.results.groups import group_rows
 from sojourn.results.path import look_up
 
@@ -245,6 +247,25 @@ def test_the_page_has_the_groups_and_the_sawtooth(pair: Results, tmp_path: Path)
     assert len(figures) == 1
     frame = pl.read_csv(tmp_path / "page" / "figures" / f"{figures[0]}.csv")
     assert frame["panel"].n_unique() == 2 and frame["cwnd_pkts"].max() > 10
+
+
+@pytest.mark.usefixtures("svg_only")
+def test_tables_over_time_that_are_gone_are_said_to_be(pair: Results, tmp_path: Path) -> None:
+    assert lost_series(pair) == []
+    shutil.copytree(pair.store.path, tmp_path / "here")
+    files = sorted((tmp_path / "here" / "series").iterdir())
+    files[0].unlink()
+    here = open_results(tmp_path / "here")
+    point = files[0].name.partition(".")[0]
+    (said,) = lost_series(here)
+    assert said.startswith("The tables over time of 1 point are not in ") and point[:10] in said
+    assert said in write_report(tmp_path / "here", tmp_path / "page").read_text().replace("\xa0", " ")
+    for file in files[1:]:
+        file.unlink()
+    assert lost_series(here)[0].startswith("The tables over time of all 2 points are not in ")
+    # A point that is not there yet has no tables either, which is said elsewhere.
+    here.store.remove_point(point)
+    assert lost_series(open_results(tmp_path / "here"))[0].count(point[:10]) == 0
 
 
 def test_show_prints_the_groups(pair: Results, sojourn: Command) -> None:

@@ -90,6 +90,20 @@ def test_only_commands_import_what_belongs_to_commands() -> None:
             assert "sojourn.cli" not in file.read_text("utf-8"), file
 
 
+def test_percentages_are_written_in_one_form() -> None:
+    """Words have "12.3 %", by `percent`; a format of their own would have no space."""
+    told = [file for file in [*tracked(PACKAGE), *tracked(ROOT / "tools")] if file.suffix == ".py"]
+    assert not [str(file) for file in told if re.search(r":[^{}:]*[0-9]%\}", file.read_text("utf-8"))]
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    close = {
+        (file.name, number)
+        for file in pages
+        for number, line in enumerate(file.read_text("utf-8").splitlines(), 1)
+        if re.search(r"[0-9]%(?![A-Za-z0-9])", re.sub(r"`[^`]*`", "", line))
+    }
+    assert not close
+
+
 def test_the_root_of_the_package_is_seen_at_a_glance() -> None:
     entries = {file.relative_to(PACKAGE).parts[0] for file in tracked(PACKAGE)}
     assert len(entries) <= 14, sorted(entries)

@@ -382,7 +382,7 @@ def test_the_command(sojourn: Command, tmp_path: Path) -> None:
         "came out of the queue, more than the 1 Mbit/s that were given as its rate: that is not the rate of"
     )
     assert said in plain.stderr
-    assert plain.stdout.startswith("1695 of 23690 packets lost (7.15%)")
+    assert plain.stdout.startswith("1695 of 23690 packets lost (7.15 %)")
 
 
 def test_bad_input_of_the_command(sojourn: Command, tmp_path: Path) -> None:

@@ -211,9 +211,12 @@ def test_no_number_of_a_page_breaks_at_its_thousands(tmp_path: Path) -> None:
     assert "12\xa0345" in from_captures(tmp_path).read_text(encoding="utf-8")
 
 
-def test_a_number_of_a_page_stays_on_its_line_and_a_command_is_as_it_was() -> None:
+def test_a_number_of_a_page_stays_on_its_line_with_its_unit_and_a_command_is_as_it_was() -> None:
     pairs = {
-        "<p>1 234 567 bytes, 12 of 345678</p>": "<p>1\xa0234\xa0567 bytes, 12 of 345678</p>",
+        "<p>1 234 567 bytes, 12 of 345678</p>": "<p>1\xa0234\xa0567\xa0bytes, 12 of 345678</p>",
+        "<p>24 000 bytes in 3 s at 0.1–1 % of 16 Mbit/s, in 7 seconds</p>": (
+            "<p>24\xa0000\xa0bytes in 3\xa0s at 0.1–1\xa0% of 16\xa0Mbit/s, in 7 seconds</p>"
+        ),
         "<td data-x='1 000'>9 000pkt</td>": "<td data-x='1 000'>9\xa0000pkt</td>",
         "<pre>tc limit 1 000\n</pre> 1 000": "<pre>tc limit 1 000\n</pre> 1\xa0000",
         "<script>a < 1 000</script><svg><text>1 000</text></svg>": None,

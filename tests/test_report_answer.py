@@ -35,7 +35,7 @@ def test_nobody_stalls(tmp_path: Path) -> None:
     )
     assert "No users" not in text
     assert "The 2 buffers that were tried cannot be told apart" in text
-    assert "viewers who stall 0.0 % (0.0 % to 9.6 %); about 4 more replications would settle it" in text
+    assert "viewers who stall 0.0 % (0.0 to 9.6 %); about 4 more replications would settle it" in text
     assert "viewers who stall at most 5 % adaptive.clients_stalled_pct 95 % a choice" in text
 
 

@@ -211,10 +211,10 @@ def test_what_two_captures_tell_is_said_of_what_was_seen() -> None:
         return captured({"links": {"down": {**link, **more}}}, found()).sentences
 
     assert sentences(**rate) == [
-        "30 of 12 000 packets were lost between the captures (0.25%).",
+        "30 of 12 000 packets were lost between the captures (0.25 %).",
         "Packets that came through had waited 1.23 ms on average above the shortest wait: median 1 ms, 95th "
         "percentile 3 ms, longest 12 ms.",
-        "Of the 10.5 Mbit/s that were given as its rate, 87.6% were used.",
+        "Of the 10.5 Mbit/s that were given as its rate, 87.6 % were used.",
     ]
     assert sentences(dropped_pkts=0)[0].startswith("No packet was lost: all 12 000 that came to the queue")
     assert sentences(arrived_pkts=0, dropped_pkts=0, queue_delay_ms={**wait, "p95": None}) == [

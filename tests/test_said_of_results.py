@@ -11,7 +11,7 @@ import pytest
 from answering import one
 from sojourn.errors import SojournError, printable, quoted, shown
 from sojourn.losses.captures import sentences
-from sojourn.report.advice.sentences import goals
+from sojourn.report.advice.goals import goals
 from sojourn.report.answer import answer
 from sojourn.report.sawtooth import with_sawtooth
 from sojourn.report.suite.checks import _equal_rtt
@@ -132,6 +132,32 @@ def test_goals_of_the_user_are_kept_missed_or_in_doubt(verdicts: dict[str, str],
     by_load = {load: {"verdict": word} for load, word in verdicts.items()}
     assert goals({"goals": [{"goal": "g", "by_load": by_load}]}) == [f"The goal “g” {said}"]
     assert goals({"goals": []}) == []
+
+
+def test_what_is_the_same_of_several_goals_is_said_once() -> None:
+    def said(loads: list[str], *of_each: dict[str, Any]) -> list[str]:
+        each = [{"goal": name, **of} for name, of in zip("abc", of_each, strict=False)]
+        return goals({"by_load": {load: {} for load in loads}, "goals": each})
+
+    kept, missed = {"by_load": {"idle": {"verdict": "yes"}}}, {"by_load": {"idle": {"verdict": "no"}}}
+    assert said(["idle"], kept, kept) == ["The goals “a” and “b” are kept on the idle line, for certain."]
+    bound = {"by_load": {"idle": {"verdict": "no", "at_least": True, "without_number": 1}}, "kept_by": []}
+    assert said(["idle"], bound, kept, bound) == [
+        "The goals “a” and “c” are missed on the idle line; no queue that was tried keeps any of them for "
+        "certain.",
+        "Some runs on the idle line have no number for them: they count as furthest from them, and means are "
+        "of the others alone.",
+        "Their numbers on the idle line are lower bounds: a longer run would tell.",
+        "The goal “b” is kept on the idle line, for certain.",
+    ]
+    pie = {**missed, "kept_by": [{"down": {"kind": "pie"}, "up": {"kind": "pie"}}]}
+    assert said(["idle", "both"], pie, pie) == [
+        "The goals “a” and “b” are missed on the idle line and without numbers under both; PIE keeps each of "
+        "them for certain."
+    ]
+    assert said(["idle"], {"by_load": {}}, {"by_load": {}}) == [
+        "The goals “a” and “b” have no numbers, so they are not judged."
+    ]
 
 
 def test_a_sawtooth_is_of_one_axis_at_the_middle_of_the_others() -> None:

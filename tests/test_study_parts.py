@@ -180,7 +180,7 @@ def test_limits_that_are_not_in_packets_are_told_in_words() -> None:
         "--out reproduced"
     )
     assert [show._number(0.1234, kind) for kind in ("percent", "number", "score")] == [
-        "12.3%",
+        "12.3 %",
         "0.1234",
         "0.12",
     ]

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import polars as pl
 import pytest
+from conftest import Command
 from sojourn.report import suite
 from sojourn.report.suite import pages, write_suite
 from sojourn.report.suite.checks import Check
-from sojourn.sweep.suites import Preset
+from sojourn.sweep.suites import Preset, Suite
 from test_suite_tables import SUITE, expanded, rows
 
 ABOUT = "l 5.4 fifo: w: f, expected e"
@@ -48,3 +50,14 @@ def test_only_a_check_that_does_not_hold_breaks_a_suite(
     [case] = kept["cases"]
     assert (case["case"], case["runs"]) == ("5.4", 2) and list(case["schemes"]) == ["fifo", "codel"]
     assert pl.read_parquet(tmp_path / "suite.parquet").height == 2
+
+
+def test_the_help_of_the_suites_names_their_defaults(sojourn: Command) -> None:
+    told = " ".join(re.sub(r"[│╭╮╰╯─]", " ", sojourn("suite", "--help").stdout).split())
+    suites = {name: Suite.load(name) for name in ("rfc7928", "rfc5166", "tcp")}
+    for name in ("rfc7928", "rfc5166"):
+        own = suites[name]
+        assert f"By default {','.join(own.aqm)};" in told and f"by default {own.seeds};" in told
+        assert f"by default {own.link};" in told
+    tcp = suites["tcp"]
+    assert list(tcp.aqm) == ["fifo"] and not tcp.link and f"of tcp {tcp.seeds}." in told

@@ -87,7 +87,7 @@ def test_a_link_that_was_filled_has_its_rate_and_its_longest_wait_is_its_buffer(
     }  # fmt: skip
     assert made["record"] == {"flows": True}
     assert written.notes == [
-        "the link up: it was never seen filled; 0.1 Mbit/s came to it in the densest second, and it may have "
+        "the link up: it was never seen filled; 100 kbit/s came to it in the densest second, and it may have "
         "carried less; the study has 1 Mbit/s, as the link down",
         "no waiting could be seen on the link up: its buffer is one bandwidth-delay product",
     ]
@@ -115,10 +115,8 @@ def test_a_capture_beside_servers_sweeps_the_uplink_and_names_what_it_does_not_k
     assert made["path"]["rtt"] == "50000us" and made["duration"] == "333ms"
     assert made["sweep"] == {"path.up.queue.limit": ["3000B", "12000B"]}, "a quarter is as small as one"
     assert made["flows"][0]["mss"] == "1448B" and "initial-window" not in made["flows"][0]
-    assert written.notes[0].startswith("the link down: nothing was seen on it; the study has 0.02 Mbit/s")
-    assert written.notes[1].startswith(
-        "the link up: taken for filled at 0.02 Mbit/s, as its seconds are alike"
-    )
+    assert written.notes[0].startswith("the link down: nothing was seen on it; the study has 20 kbit/s")
+    assert written.notes[1].startswith("the link up: taken for filled at 20 kbit/s, as its seconds are alike")
     assert written.notes[2] == "no round trip was seen: the path's is 50 ms, a choice"
     assert [row[0] for row in rows][1] == "path.up.queue.limit"
     # A workload that lies elsewhere is named in full.
@@ -167,7 +165,7 @@ def test_captures_that_last_no_time_give_no_study_and_short_ones_say_how_long_th
 ) -> None:
     one = found(busy=busy(down=[7570], up=[330]), length_ns=5_000_000)
     notes = study(one, monkeypatch)[2].notes
-    assert "at least 0.606 Mbit/s, as in the 0.1 s that hold the capture;" in notes[0]
+    assert "at least 606 kbit/s, as in the 0.1 s that hold the capture;" in notes[0]
     assert "that were captured" in study(replace(one, length_ns=S // 10), monkeypatch)[2].notes[0]
     with pytest.raises(SojournError, match="all frames of the captures have the same time"):
         study_of(replace(one, length_ns=0), [], Path("w.parquet"), Path("o.toml"))

@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
+from sojourn.study.units import percent
+
 from tools.validation import aqm_scene, documents, recorded
 from tools.validation.checks import Check, compare
 from tools.validation.peers import QUANTITIES, RULES
@@ -178,7 +180,7 @@ def _traits(runs: Runs) -> Iterator[list[str]]:
 
 
 def _printed(delay_ms: float, loss: float) -> str:
-    return f"{delay_ms:.1f} ms, {loss:.1%}"
+    return f"{delay_ms:.1f} ms, {percent(loss)}"
 
 
 def section_text() -> str:

@@ -11,6 +11,8 @@ from itertools import product
 from statistics import fmean
 from typing import Any
 
+from sojourn.study.units import percent
+
 from tools.validation import recorded
 from tools.validation.checks import Check, between_or, compare, near
 from tools.validation.documents import bulk, dumbbell, fifo, link
@@ -203,4 +205,4 @@ def _loss_and_delay(found: list[dict[str, Any]], direction: str) -> str:
 
 
 def _printed(loss: float, delay_ms: float) -> str:
-    return f"{loss:.2%}, {delay_ms:.1f} ms"
+    return f"{percent(loss, 2)}, {delay_ms:.1f} ms"

@@ -27,6 +27,7 @@ from sojourn.capture import CaptureError, measure
 from sojourn.capture.workload import Workload
 from sojourn.capture.workload_measured import measured
 from sojourn.errors import SojournError
+from sojourn.study.units import bit_rate
 
 _BINS_PER_S = 10
 _ALIKE = 0.03
@@ -155,11 +156,11 @@ def _rates(
         if filled and waited_ms.get(link, full_ms) >= full_ms:
             if link not in waited_ms:
                 notes.append(
-                    f"the link {link}: taken for filled at {rates[link] / 1e6:.3g} Mbit/s, as its seconds "
+                    f"the link {link}: taken for filled at {bit_rate(rates[link], 3)}, as its seconds "
                     "are alike; no waits are known, and who sends at a constant rate looks the same"
                 )
             continue
-        came = f"{rates[link] / 1e6:.3g} Mbit/s"
+        came = bit_rate(rates[link], 3)
         held = "were captured" if found.length_ns >= 1e9 / _BINS_PER_S else "hold the capture"
         densest = "the densest second" if seconds == 1 else f"the {seconds:g} s that {held}"
         if not found.busy[link].any():
@@ -172,7 +173,7 @@ def _rates(
         if waited_ms.get(link, 0.0) < full_ms:
             rates[link] = max(rates[link], seen[other][0])
         why = f", as the link {other}" if rates[link] > seen[link][0] else ""
-        notes.append(f"the link {link}: {said}; the study has {rates[link] / 1e6:.3g} Mbit/s{why}")
+        notes.append(f"the link {link}: {said}; the study has {bit_rate(rates[link], 3)}{why}")
     return rates
 
 

@@ -10,6 +10,7 @@ from cyclopts import Parameter, validators
 from sojourn.cli.exit import complain
 from sojourn.cli.flag import Flag
 from sojourn.study import Study, assignments
+from sojourn.study.units import percent
 from sojourn.sweep.workers import cores, open_workers
 
 if TYPE_CHECKING:
@@ -79,9 +80,9 @@ def calibrate(
         print(_json.dumps(asdict(found)))
     else:
         offer = "session offers" if found.count == 1 else "sessions offer"
-        print(f"{found.count} {offer} {found.load:.1%} of {link} (wanted: {target:.1%})")
+        print(f"{found.count} {offer} {percent(found.load)} of {link} (wanted: {percent(target)})")
 
 
 def _row(trial: "Trial") -> str:
-    within = "– (one replication)" if trial.interval is None else "{:.1%} to {:.1%}".format(*trial.interval)
-    return f"{trial.count:8}  {trial.load:12.1%}  {within}"
+    within = "– (one replication)" if trial.interval is None else " to ".join(map(percent, trial.interval))
+    return f"{trial.count:8}  {percent(trial.load):>12}  {within}"

@@ -16,6 +16,7 @@ from cyclopts import Parameter
 from sojourn.cli.exit import Exit, complain
 from sojourn.cli.flag import Flag
 from sojourn.errors import SojournError, StoreError
+from sojourn.study.units import percent
 
 _NO_BED = 125
 """Exit code: no bed for the command, or no room for its records (as of `env` and `timeout`)."""
@@ -260,7 +261,7 @@ def _check(*, json: bool, strict: bool) -> int:
         for trial in trials():
             tried.append(trial)
             if not json and trial["p99_us"] is not None:
-                late = f"p99 {trial['p99_us'] / 1e3:.2f} ms late, {100 * trial['used']:.0f} % used"
+                late = f"p99 {trial['p99_us'] / 1e3:.2f} ms late, {percent(trial['used'], 0)} used"
                 print(f"{trial['rate']:>9}: {'held' if trial['held'] else 'not held'}, {late}", flush=True)
     except BedError as error:
         complain(str(error))

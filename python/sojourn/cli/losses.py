@@ -10,6 +10,7 @@ from cyclopts import Parameter
 from sojourn.cli.exit import Exit, complain
 from sojourn.cli.flag import Flag
 from sojourn.errors import SojournError
+from sojourn.study.units import percent
 
 
 def losses(
@@ -92,11 +93,11 @@ def table(found: dict[str, Any]) -> str:
     """Write the outcome in a few lines."""
     bursts = found["bursts"]
     lines = [
-        f"{found['lost_pkts']} of {found['ingress_pkts']} packets lost ({found['loss']:.2%}), "
+        f"{found['lost_pkts']} of {found['ingress_pkts']} packets lost ({percent(found['loss'], 2)}), "
         f"{found['egress_pkts']} seen behind the queue"
     ]
     for name, share in found["by_protocol"].items():
-        lines.append(f"{name:>8}: {share['lost']} of {share['packets']} ({share['loss']:.2%})")
+        lines.append(f"{name:>8}: {share['lost']} of {share['packets']} ({percent(share['loss'], 2)})")
     if bursts["count"]:
         lines.append(
             f"  bursts: {bursts['count']}, mean {bursts['mean_pkts']:.2f} packets, "

@@ -78,16 +78,18 @@ def suite(
     aqm
         Queues to compare: names and queues as in a study file (inline TOML), with commas between. Repeatable.
         Drop-tail with the common buffer is always in.
+        By default fifo,ared,pie,codel,fq-codel; of tcp, fifo alone.
     link
-        Rate and base round trip, as 10Mbit/40ms; several give a page each.
+        Rate and base round trip, by default 10Mbit/40ms; several give a page each. Cases of tcp have
+        their own.
     seeds
-        Number of runs of each case, each with random numbers of its own.
+        Number of runs of each case, each with random numbers of its own; by default 5; of tcp 1.
     case
-        Only this case, by its section; 8.2 stands for all of 8.2. Repeatable.
+        Only this case, by its section; 8.2 stands for all of 8.2. Repeatable; by default all cases.
     knobs
         Each queue at several settings of its target delay (1 to 50 ms), drop-tail at several buffers.
     preset
-        Parameters of another evaluation: ns3-suite.
+        Parameters of another evaluation, in place of the suite's own: ns3-suite.
     set
         KEY=VALUE: replace a key in the studies of all cases, as duration=30s. Repeatable.
     out

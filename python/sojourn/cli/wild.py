@@ -11,8 +11,9 @@ from cyclopts import Parameter, validators
 from sojourn.cli.exit import complain
 from sojourn.cli.flag import Flag
 from sojourn.errors import SojournError
+from sojourn.results.sizes import ms_brief
 from sojourn.study import counted
-from sojourn.study.units import nanoseconds
+from sojourn.study.units import nanoseconds, percent
 
 
 def wild(
@@ -111,8 +112,8 @@ def wild(
             if row["hosts"] == "all" and row["connections"]:
                 complain(
                     f"{row['access']}: {counted(row['connections'], 'connection')}, "
-                    f"median {row['p50_ms']:.3g} ms, "
-                    f"{row['above_100ms']:.1%} above 100 ms, {row['above_1000ms']:.2%} above 1 s"
+                    f"median {ms_brief(row['p50_ms'])} ms, "
+                    f"{percent(row['above_100ms'])} above 100 ms, {percent(row['above_1000ms'], 2)} above 1 s"
                 )
         print(page)
 

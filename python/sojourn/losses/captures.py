@@ -16,6 +16,7 @@ from sojourn.losses.period import LOST
 from sojourn.results.packet_log import write_while
 from sojourn.results.store import Store
 from sojourn.study.identity import RESULT_FORMAT
+from sojourn.study.units import bit_rate
 
 LINK = "down"
 """Name of the one link between two captures."""
@@ -125,7 +126,7 @@ def faster(found: Mapping[str, Any], rate_bps: float | None) -> list[str]:
     if rate_bps is None or carried is None or carried <= rate_bps * _SURELY:
         return []
     return [
-        f"{carried / 1e6:.4g} Mbit/s came out of the queue, more than the {rate_bps / 1e6:.4g} Mbit/s that "
+        f"{bit_rate(carried, 4)} came out of the queue, more than the {bit_rate(rate_bps, 4)} that "
         "were given as its rate: that is not the rate of this link, and its utilisation means nothing"
     ]
 

@@ -15,7 +15,7 @@ from sojourn.errors import SojournError
 from sojourn.losses.flows import LEAST_FLOWS
 from sojourn.results.path import look_up
 from sojourn.study import expand
-from sojourn.study.units import nanoseconds
+from sojourn.study.units import nanoseconds, percent
 
 PUBLICATION = "flows"
 """What a study that `reproduces` this one calls it."""
@@ -270,7 +270,7 @@ def _flat(cells: Cells) -> Finding:
         energy = [y for j, y in zip(diagram["octave"], diagram["log2_energy"], strict=True) if 4 <= j <= 7]
         said += [f"energy of octaves 4 to 7 {min(energy):.1f} to {max(energy):.1f}"] if energy else []
     rejected = cells.value("low", 32, "scaling.independence.rejected_share")
-    said += [] if rejected is None else [f"independence is rejected in {rejected:.0%} of the minutes"]
+    said += [] if rejected is None else [f"independence is rejected in {percent(rejected, 0)} of the minutes"]
     return Finding(
         "At low load with 32 packets the log-scale diagram has no slope below the round-trip time.",
         f"a slope of at most {FLAT:g} up or down",

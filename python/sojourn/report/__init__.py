@@ -23,7 +23,7 @@ from sojourn.report.groups import group_table
 from sojourn.report.listening import SECONDS, listen
 from sojourn.report.measured import Measurement, beside
 from sojourn.report.points import points_table
-from sojourn.report.sawtooth import with_sawtooth, with_series
+from sojourn.report.sawtooth import lost_series, with_sawtooth, with_series
 from sojourn.report.sections import Section, gather_all, inside, scalar_paths, section, viewing
 from sojourn.results import Results, beds, bounded, excess, open_results
 from sojourn.results.atomic import writing
@@ -120,6 +120,7 @@ def write_report(
             most=_MOST_ROWS,
             limits=[
                 *left_out,
+                *lost_series(found),
                 *beds.said(results),
                 *bounded.said(results, {path: lower(value(path).name) for path in shown}),
                 *excess.said(results),

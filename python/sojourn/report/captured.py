@@ -10,6 +10,7 @@ from sojourn.report.answer.goals import number_at
 from sojourn.results import Results
 from sojourn.results.path import look_up
 from sojourn.results.sizes import ms_brief, spaced
+from sojourn.study.units import bit_rate, percent
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ def captured(result: Mapping[str, Any], found: Results) -> Captured:
     else:
         sentences.append(
             f"{spaced(lost)} of {spaced(arrived)} packets {'was' if lost == 1 else 'were'} lost between the "
-            f"captures ({link['loss']:.2%})."
+            f"captures ({percent(link['loss'], 2)})."
         )
     wait = {name: number_at(link, f"queue_delay_ms.{name}") for name in ("mean", "p50", "p95", "max")}
     if None not in wait.values():
@@ -53,7 +54,7 @@ def captured(result: Mapping[str, Any], found: Results) -> Captured:
         shares = look_up(result, f"losses.{name_of_link}")
         wrong = [f"{said}." for said in (faster(shares, link["rate_bps"]) if shares else [])]
         sentences += wrong or [
-            f"Of the {link['rate_bps'] / 1e6:.4g} Mbit/s that were given as its rate, {used:.1%} were used."
+            f"Of the {bit_rate(link['rate_bps'], 4)} that were given as its rate, {percent(used)} were used."
         ]
     if missed := look_up(result, f"losses.{name_of_link}.capture"):
         sentences += [f"Note: {said}." for said in of_captures(missed)]

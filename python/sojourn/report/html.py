@@ -81,17 +81,20 @@ _MARKS = re.compile(f"{_HEADING.pattern}|{_TABLE.pattern}", re.DOTALL)
 
 
 _LITERAL = r"<(?P<name>script|style|svg|pre|code)\b.*?</(?P=name)>|<[^>]*>"
-_THOUSANDS = re.compile(rf"(?P<kept>{_LITERAL})|(?<=\d) (?=\d{{3}}(?!\d))", re.DOTALL)
+_UNIT = r"(?:%|[nµm]?s|min|dB|[kMG]?(?:bit|b)/s|[kMG]B|bytes?|packets?|RPM)(?![\w/])"
+_JOINED = re.compile(rf"(?P<kept>{_LITERAL})|(?<=\d) (?=\d{{3}}(?!\d)|{_UNIT})", re.DOTALL)
 _QUOTED = re.compile(rf"(?P<kept>{_LITERAL})|`(?P<key>[^`<>\n]+)`", re.DOTALL)
 
 
 def whole_numbers(html: str) -> str:
-    """Keep a number on one line: the spaces between its thousands do not break, but in code and figures.
+    """Keep a number and its unit on one line: no space in them breaks, but in code and figures.
 
     >>> whole_numbers("<p title='12 345'>12 345 of <code>limit 1 000</code>").replace("\\xa0", "_")
     "<p title='12 345'>12_345 of <code>limit 1 000</code>"
+    >>> whole_numbers("24 000 bytes, 7 seconds, 0.1–1 % of 16 Mbit/s").replace("\\xa0", "_")
+    '24_000_bytes, 7 seconds, 0.1–1_% of 16_Mbit/s'
     """
-    return _THOUSANDS.sub(lambda found: found["kept"] or "\u00a0", html)
+    return _JOINED.sub(lambda found: found["kept"] or "\u00a0", html)
 
 
 def keys_as_code(html: str) -> str:

@@ -5,8 +5,10 @@ from typing import Any
 
 from sojourn.report.figures.kinds.sawtooth import SERIES, Sawtooth
 from sojourn.results import Results
+from sojourn.study import counted
 
 _MOST_LABELS = 4
+_NAMED = 3
 
 
 def with_series(found: Results) -> list[dict[str, Any]]:
@@ -18,9 +20,35 @@ def with_series(found: Results) -> list[dict[str, Any]]:
 
 
 def _tables(found: Results, point: str, result: Mapping[str, Any]) -> dict[str, Any] | None:
-    if result["replication"] or not found.store.series_file(point, "flows").is_file():
+    if result["replication"] or not _kept(found, point):
         return None
     return {"flows": found.series(point), "queues": found.queues(point)}
+
+
+def _kept(found: Results, point: str) -> bool:
+    return all(found.store.series_file(point, what).is_file() for what in ("flows", "queues"))
+
+
+def lost_series(found: Results) -> list[str]:
+    """Say of how many points the tables over time are gone that the study keeps: nothing draws them."""
+    if not (found.document.get("record") or {}).get("series"):
+        return []
+    drawn = [
+        entry["hash"]
+        for entry in found.record["points"]
+        if not entry["replication"] and found.store.point_file(entry["hash"]).is_file()
+    ]
+    lost = [point for point in drawn if not _kept(found, point)]
+    if not lost:
+        return []
+    one = len(lost) == 1
+    files = counted(len(lost), "point") if len(lost) < len(drawn) or one else f"all {len(lost)} points"
+    return [
+        f"The tables over time of {files} are not in {found.store.series}, so no figure shows "
+        f"{'it' if one else 'them'} over time. Delete {'its file' if one else 'their files'} in "
+        f"{found.store.points} ({', '.join(f'{point[:10]}….json' for point in lost[:_NAMED])}"
+        f"{'' if len(lost) <= _NAMED else ' and others'}) and run the study again to have them."
+    ]
 
 
 def with_sawtooth(

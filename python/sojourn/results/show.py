@@ -17,6 +17,7 @@ from sojourn.results.path import flatten, look_up
 from sojourn.results.sizes import sizes
 from sojourn.study import Point, counted, expand, label_text
 from sojourn.study.identity import engine
+from sojourn.study.units import percent
 
 _OF_LINK = (
     ("util", "utilisation", "percent"),
@@ -45,7 +46,7 @@ _COLUMNS = (
     ("streamed game MOS", "cloud-gaming.mos.median", "score"),
     ("RPM", "responsiveness.rpm.median", "number"),
 )
-_FORMATS = {"percent": "{:.1%}", "number": "{:.4g}", "score": "{:.2f}"}
+_FORMATS = {"percent": percent, "number": "{:.4g}".format, "score": "{:.2f}".format}
 
 
 def print_table(results: Results) -> None:
@@ -70,21 +71,18 @@ def print_table(results: Results) -> None:
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for name in ("hash", *axes, "rep"):
         table.add_column(name, no_wrap=name == "hash")
-    for title, _, _ in shown:
-        table.add_column(title, justify="right")
-    for digest, result, _ in rows:
-        table.add_row(
-            digest[:10],
-            *(label_text(result["point"].get(axis, "")) for axis in axes),
-            str(result["replication"]),
-            *(_number(look_up(result, path), kind) for _, path, kind in shown),
-        )
+    numbers = [[_number(look_up(result, path), kind) for _, path, kind in shown] for _, result, _ in rows]
+    for (title, _, _), column in zip(shown, zip(*numbers, strict=True), strict=True):
+        table.add_column(title, justify="right", min_width=max(map(len, column)))  # a number and its unit
+    for (digest, result, _), here in zip(rows, numbers, strict=True):
+        labels = (label_text(result["point"].get(axis, "")) for axis in axes)
+        table.add_row(digest[:10], *labels, str(result["replication"]), *here)
     width = None if sys.stdout.isatty() else 40 + 14 * (len(axes) + len(shown))
     Console(width=width, highlight=False, markup=False).print(table)
     print_groups([result for _, result, _ in rows])
     print("; ".join([tail, *results.left_out()]))
     if quiet:
-        print(f"not shown, since at most {_BUSY:.0%} used and without loss: {', '.join(quiet)}")
+        print(f"not shown, since at most {percent(_BUSY, 0)} used and without loss: {', '.join(quiet)}")
     for label, size in _sizes([result for _, result, _ in rows], axes):
         print(f"{label}: {size}")
     said = beds.said(result for _, result, _ in rows)
@@ -223,7 +221,7 @@ def _replicated(results: Results) -> dict[str, Any]:
 
 
 def _number(value: Any, kind: str) -> str:
-    text = "" if value is None else _FORMATS[kind].format(value)
+    text = "" if value is None else _FORMATS[kind](value)
     return f"{value:.0f}" if "e+" in text else text
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from math import sqrt
 from typing import Any
 
-from sojourn.study.units import nanoseconds
+from sojourn.study.units import nanoseconds, percent
 
 _OF_THEIR_OWN = "recorded"
 """Sources whose starts are those of a recording."""
@@ -67,4 +67,4 @@ def _in_turn(viewers: Iterable[Mapping[str, Any]], end: str) -> Iterator[tuple[s
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %" if share >= 0.01 else "less than 1 %"
+    return percent(share, 0) if share >= 0.01 else "less than 1 %"

@@ -1,4 +1,4 @@
-"""Times and rates as study files, their documents and options write them: a number and its unit."""
+"""Numbers with their units: times and rates as study files, documents and options write them, and shares."""
 
 import re
 from decimal import Decimal
@@ -33,6 +33,7 @@ def seconds(text: str) -> float:
     return nanoseconds(text) / 1e9
 
 
+_RATES = (("Gbit", 10**9), ("Mbit", 10**6), ("kbit", 10**3), ("bit", 1))
 _BINARY = (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
 
 
@@ -44,7 +45,7 @@ def bits_per_second(text: str) -> int:
     ValueError
         It is another thing, ``unlimited`` for one.
     """
-    for unit, scale in (("Gbit", 10**9), ("Mbit", 10**6), ("kbit", 10**3), ("bit", 1)):
+    for unit, scale in _RATES:
         if text.endswith(unit):
             return round(Decimal(text.removesuffix(unit)) * scale)
     raise ValueError(text)
@@ -62,3 +63,23 @@ def bytes_of(text: str) -> int:
         if text.endswith(unit):
             return round(Decimal(text.removesuffix(unit)) * scale)
     raise ValueError(text)
+
+
+def percent(share: float, decimals: int = 1) -> str:
+    """Write a share in per cent, with the space that the unit takes (SI brochure, 5.4.7).
+
+    >>> percent(0.123), percent(0.00051, 2), percent(1, 0)
+    ('12.3 %', '0.05 %', '100 %')
+    """
+    return f"{100 * share:.{decimals}f} %"
+
+
+def bit_rate(bps: float, digits: int = 6) -> str:
+    """Write a rate in the largest unit of which it is at least one, with so many digits; no exponent.
+
+    >>> bit_rate(9600), bit_rate(16e6), bit_rate(999_960, 4), bit_rate(1e10, 3), bit_rate(0)
+    ('9.6 kbit/s', '16 Mbit/s', '1 Mbit/s', '10 Gbit/s', '0 bit/s')
+    """
+    rounded = float(f"{bps:.{digits}g}")
+    unit, scale = next((each for each in _RATES if rounded >= each[1]), _RATES[-1])
+    return f"{Decimal(f'{rounded / scale:.{digits}g}'):f} {unit}/s"

@@ -12,7 +12,8 @@ from sojourn.report import html
 from sojourn.report.files import Files
 from sojourn.report.sections import Section, Table
 from sojourn.results.atomic import writing
-from sojourn.results.sizes import spaced
+from sojourn.results.sizes import ms_brief, ms_text, spaced
+from sojourn.study.units import percent
 
 _PUBLISHED = (
     ("all hosts, at most 100 ms", False, "above_100ms", True, 0.80),
@@ -39,10 +40,10 @@ def write_page(survey: Survey, source: Sequence[str], command: str, out: Path) -
     """Write ``report.html``, ``figures/`` and the tables as CSV into a directory; return the page."""
     found = survey.shares()
     answer = [
-        f"Of {spaced(found['connections'])} connections {1 - found['above_100ms']:.1%} waited at most 100 ms "
-        "in queues, "
-        f"{found['above_500ms']:.2%} more than 500 ms and {found['above_1000ms']:.2%} more than a second; "
-        f"the median is {found['p50_ms']:.3g} ms."
+        f"Of {spaced(found['connections'])} connections {percent(1 - found['above_100ms'])} waited at most "
+        f"100 ms in queues, {percent(found['above_500ms'], 2)} more than 500 ms and "
+        f"{percent(found['above_1000ms'], 2)} more than a second; the median is "
+        f"{ms_brief(found['p50_ms'])} ms."
     ]
     left_out = ", ".join(f"{spaced(count)} with {reason}" for reason, count in survey.discarded.items())
     with writing(out):
@@ -101,7 +102,7 @@ def _published(survey: Survey) -> Table:
     for says, near, key, below, published in _PUBLISHED:
         share = survey.shares(near=near).get(key)
         ours = None if share is None else 1 - share if below else share
-        rows.append([says, f"{published:.1%}", "–" if ours is None else f"{ours:.2%}"])
+        rows.append([says, percent(published), "–" if ours is None else percent(ours, 2)])
     return Table(["Share of connections", "published", "here"], rows)
 
 
@@ -114,7 +115,7 @@ def _as_text(table: pl.DataFrame) -> Table:
         for name in _SHARES:
             number = row.get(name)
             cells.append(
-                "–" if number is None else f"{number:.2%}" if name.startswith("above") else f"{number:.4g}"
+                "–" if number is None else percent(number, 2) if name.startswith("above") else ms_text(number)
             )
         rows.append(cells)
     return Table(heads, rows, words=2)

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from sojourn.report import html
-from sojourn.report.advice import sentences
+from sojourn.report.advice import names, sentences
 from sojourn.report.advice.front import front
 from sojourn.report.configure import NAMES
 from sojourn.report.figures.values import upper
@@ -16,6 +16,7 @@ from sojourn.report.files import Files
 from sojourn.report.sections import Table
 from sojourn.results.atomic import write, writing
 from sojourn.results.sizes import ms_text, spaced
+from sojourn.study.units import percent
 
 __all__ = ["write_advice"]
 
@@ -90,7 +91,7 @@ def _by_user(about: Mapping[str, Any]) -> Table:
     loads = about["by_load"]
     users = list(dict.fromkeys(user for one in loads.values() for user in one["users"]))
     rows = [
-        [upper(sentences.who(user)), *(_score(one["users"].get(user)) for one in loads.values())]
+        [upper(names.who(user)), *(_score(one["users"].get(user)) for one in loads.values())]
         for user in users
     ]
     return Table(["User", *loads], rows)
@@ -100,7 +101,7 @@ def _by_load(about: Mapping[str, Any]) -> Table:
     rows = [
         [
             load,
-            "the same" if one["same"] else sentences.named(one["recommended"]),
+            "the same" if one["same"] else names.named(one["recommended"]),
             _score(one["with_advice"]),
             _score(one["worst"]),
         ]
@@ -112,11 +113,11 @@ def _by_load(about: Mapping[str, Any]) -> Table:
 def _tried(about: Mapping[str, Any]) -> Table:
     rows = [
         [
-            sentences.named(one),
-            _score(one["worst"]) + sentences.between(one["interval"]),
+            names.named(one),
+            _score(one["worst"]) + names.between(one["interval"]),
             _score(one["loss_mos"]),
-            f"{sentences.who(one['user'])}, {one['load']}",
-            f"{one['utilisation']:.1%}",
+            f"{names.who(one['user'])}, {one['load']}",
+            percent(one["utilisation"]),
             str(one["replications"]),
         ]
         for one in sorted(about["tried"], key=lambda one: -one["worst"])
@@ -125,13 +126,13 @@ def _tried(about: Mapping[str, Any]) -> Table:
 
 
 def _score(number: float | None) -> str:
-    return "–" if number is None else sentences.number(number)
+    return "–" if number is None else names.number(number)
 
 
 def _flat(one: Mapping[str, Any]) -> dict[str, Any]:
     low, high = one["interval"] or (None, None)
     return {
-        "candidate": sentences.named(one),
+        "candidate": names.named(one),
         "down": json.dumps(one["down"]),
         "up": json.dumps(one["up"]),
         "worst": one["worst"],

@@ -5,7 +5,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from sojourn.report.advice.sentences import named
+from sojourn.report.advice.names import named
 from sojourn.report.figures.style import COLOURS, INK, MUTED, canvas, settle
 
 _APART = 0.25

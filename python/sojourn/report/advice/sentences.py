@@ -1,31 +1,16 @@
 """The advice in sentences. Each says what was found, and how sure it is."""
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
+from sojourn.report.advice.goals import all_kept, goals
+from sojourn.report.advice.names import About, article, between, named, number, under, who
 from sojourn.report.answer.cells import listed
-from sojourn.report.configure import NAMES
 from sojourn.report.figures.values import upper
 from sojourn.study import counted
+from sojourn.study.units import percent
 from sojourn.sweep.advice.scores import OWN_SCALE
 
-About = Mapping[str, Any]
-
-_WHO = {
-    "voice": "the caller",
-    "voice.talks": "the caller while talking",
-    "voice.listens": "the caller while listening",
-    "web": "the reader of web pages",
-    "browser": "the browsing user",
-    "adaptive": "the viewer",
-    "video": "the viewer of live video",
-    "page": "the reader of pages of today",
-    "call": "the video caller",
-    "gaming": "the player of an online game",
-    "cloud-gaming": "the player of a streamed game",
-    "responsiveness": "the test of responsiveness",
-}
 _DECIDED = {
     "best": "the best mean under the worst load decided",
     "mean": "the mean over all loads of what the worst-off user gets decided",
@@ -36,38 +21,11 @@ _SCALE = ((4.5, "excellent"), (3.5, "good"), (2.5, "fair"), (1.5, "poor"), (0.0,
 """What scores are called (ITU-T P.800), the nearest word."""
 _POOR = 2.5
 _NOT_EVEN = "not even without a load"
+_UNUSED = 0.05
+"""Of a link that another choice would use and the advice leaves unused: more than this is said."""
 _SIZES = 6
 _NAMED = 3
 """Loads and users that one sentence names."""
-
-
-def who(user: str) -> str:
-    """Name a user."""
-    return _WHO.get(user, user.replace(".", ", "))
-
-
-def named(queues: About) -> str:
-    """Name a pair of queues in a few words."""
-    down, up = queues["down"], queues["up"]
-    name = NAMES.get(down["kind"], down["kind"])
-    if down["kind"] != "fifo":
-        return name
-    sizes = [queue["limit"].removesuffix("pkt") for queue in (down, up)]
-    both = f"FIFO of {sizes[0]} packet{'' if sizes[0] == '1' else 's'}"
-    return both if sizes[0] == sizes[1] else f"{both} down, {sizes[1]} up"
-
-
-def number(score: float) -> str:
-    """Write a score or a difference of scores."""
-    text = f"{score:.2f}"
-    return "0.00" if text == "-0.00" else text
-
-
-def between(interval: Sequence[float] | None) -> str:
-    """Write an interval, nothing where there is none or it has no width."""
-    if interval is None or number(interval[0]) == number(interval[1]):
-        return ""
-    return f" ({number(interval[0])} to {number(interval[1])})"
 
 
 def title(about: About) -> str:
@@ -88,9 +46,10 @@ def answer(about: About) -> list[str]:
     scores = about["scores"]
     return [
         *_choice(about),
-        f"Its worst-off user, {who(scores['user'])}, then gets {_score(scores)}{_under(scores['load'])}: "
+        f"Its worst-off user, {who(scores['user'])}, then gets {_score(scores)}{under(scores['load'])}: "
         f"{_word(scores['worst'])}.{'' if _hopeless(about) else _poor(about)}",
         _sure(about),
+        *_transfers(about),
         fifo_only(about),
         *by_load(about),
         *goals(about),
@@ -102,7 +61,7 @@ def answer(about: About) -> list[str]:
 
 def _choice(about: About) -> list[str]:
     """Name the choice; where none is enough, that first, and whether it is more than one among equals."""
-    name = f"{_article(named(about['recommended']))}{_both(about)}"
+    name = f"{article(named(about['recommended']))}{_both(about)}"
     if not _hopeless(about):
         return [f"Choose {name}."]
     sizes = about.get("fifos_alike") if about["recommended"]["down"]["kind"] == "fifo" else ()
@@ -126,16 +85,8 @@ def _score(scores: About) -> str:
     return f"{mean} of 5 on sojourn's own scale" if own else f"a MOS of {mean}"
 
 
-def _article(name: str) -> str:
-    return f"a {name}" if name.startswith("FIFO") else name
-
-
 def _both(about: About) -> str:
     return "" if about["recommended"]["down"]["kind"] == "fifo" else ", in both directions"
-
-
-def _under(load: str) -> str:
-    return " on the idle line" if load == "idle" else f" under the load “{load}”"
 
 
 def _word(score: float) -> str:
@@ -185,7 +136,7 @@ def _scored(about: About) -> str:
     if best is None or best["loss_mos"] >= -(best["loss_within"] or 0.0):
         return ""
     return (
-        f" By the scores {_article(named(best))} would be better: its worst-off user gets "
+        f" By the scores {article(named(best))} would be better: its worst-off user gets "
         f"{number(best['worst'])}, {lost(best)}."
     )
 
@@ -195,6 +146,24 @@ def _not_told(about: About) -> str:
     many = f"{listed(names[:6])}" + (f" and {len(names) - 6} more" if len(names) > 6 else "")
     by = _DECIDED.get(about["decided_by"], "nothing decided")
     return f"It cannot be told from {many}: among these {by}."
+
+
+def _fuller(about: About) -> About | None:
+    """Return the best of those that were tried which use much more of the line than the advice."""
+    used = about["scores"]["utilisation"] + _UNUSED
+    fuller = [one for one in about["tried"] if one["utilisation"] > used and not _is_advised(about, one)]
+    return max(fuller, key=lambda one: (one["worst"], one["utilisation"]), default=None)
+
+
+def _transfers(about: About) -> list[str]:
+    """Say what transfers lose by the advice: no score is theirs."""
+    if (other := _fuller(about)) is None:
+        return []
+    used, more = (percent(one["utilisation"]) for one in (about["scores"], other))
+    return [
+        f"Transfers pay for it: {used} of the busiest link is used on average, with {article(named(other))} "
+        f"{more}, where the worst-off user gets {number(other['worst'])}. No score counts what transfers get."
+    ]
 
 
 def fifo_only(about: About) -> str:
@@ -220,15 +189,18 @@ def _fifo_only(about: About) -> str:
         if any(one["recommended"]["down"]["kind"] != "fifo" for one in other):
             return f"Under the load that decides {no_better} than this FIFO; under other loads one is."
         if about["goals"]:
-            if _all_kept(about):
+            if all_kept(about):
                 return f"By your goals a FIFO is enough: {no_better}."
             return f"By your goals {no_better} than this FIFO."
         if _poor(about):
             return f"{upper(no_better)} than this FIFO."
-        return f"A FIFO is enough: {no_better}."
+        return f"{'By the scores a' if _fuller(about) else 'A'} FIFO is enough: {no_better}."
     gets = f"With nothing but a FIFO, the best is {named(best).removeprefix('FIFO of ')}"
+    used = [one["utilisation"] for one in (best, about["scores"])]
+    less = f"; {percent(used[0])} of the busiest link is used, not {percent(used[1])}"
     return (
-        f"{gets}: the worst-off user gets {number(best['worst'])}{between(best['interval'])}, {lost(best)}."
+        f"{gets}: the worst-off user gets {number(best['worst'])}{between(best['interval'])}, {lost(best)}"
+        f"{less if used[1] - used[0] > _UNUSED else ''}."
     )
 
 
@@ -260,13 +232,18 @@ def by_load(about: About) -> list[str]:
     """Say under which loads another queue would be better."""
     other = {load: one for load, one in about["by_load"].items() if not one["same"]}
     if not other:
-        if len(about["by_load"]) < 2:
+        if len(about["by_load"]) == 1:
+            [load] = about["by_load"]
+            if load == "idle":
+                return ["Nothing but the users was on the line: under a load another queue may be better."]
+            return [f"No other load than “{load}” was tried."]
+        if not about["by_load"]:
             return []
         asks = "By your goals no load asks" if about["goals"] else "No load asks"
         return [f"{asks} for another queue: under each of them none is better than this for certain."]
     better = "keep your goals better, and the worst-off user get" if about["goals"] else "be better:"
     return [
-        f"{_under(load).strip().capitalize()} alone, {_article(named(one['recommended']))} would {better} "
+        f"{under(load).strip().capitalize()} alone, {article(named(one['recommended']))} would {better} "
         f"{number(one['worst'])} in place of {number(one['with_advice'])}{_elsewhere(about, load, one)}."
         for load, one in other.items()
     ]
@@ -277,63 +254,8 @@ def _elsewhere(about: About, load: str, one: About) -> str:
     queues = one["recommended"]
     for tried in about["tried"] if load == about["scores"]["load"] else ():
         if {way: tried[way] for way in queues} == queues and tried["load"] != load:
-            return f"; but{_under(tried['load'])} it has {number(tried['worst'])}"
+            return f"; but{under(tried['load'])} it has {number(tried['worst'])}"
     return ""
-
-
-def goals(about: About) -> list[str]:
-    """Say which of the user's own goals are kept."""
-    said = []
-    for goal in about["goals"]:
-        words = {load: found["verdict"] for load, found in goal["by_load"].items()}
-        missed, doubt, unknown = _not_kept(about, goal)
-        kept = [] if missed or doubt or not unknown else list(words)
-        if not words:
-            said.append(f"The goal “{goal['goal']}” has no numbers, so it is not judged.")
-        elif not missed and not doubt and not unknown:
-            said.append(f"The goal “{goal['goal']}” is kept under every load, for certain.")
-        else:
-            ways = (
-                ("kept for certain", kept),
-                ("missed", missed),
-                ("in doubt", doubt),
-                ("without numbers", unknown),
-            )
-            parts = [f"{how} under {listed(loads)}" for how, loads in ways if loads]
-            said.append(f"The goal “{goal['goal']}” is {listed(parts)}{_instead(goal) if missed else ''}.")
-        if lacking := [load for load, found in goal["by_load"].items() if found.get("without_number")]:
-            said.append(
-                f"Some runs under {listed(lacking)} have no number for it: they count as furthest from the "
-                "goal, and means are of the others alone."
-            )
-        if bounds := [load for load, found in goal["by_load"].items() if found.get("at_least")]:
-            said.append(f"Its numbers under {listed(bounds)} are lower bounds: a longer run would tell.")
-    return said
-
-
-def _not_kept(about: About, goal: About) -> tuple[list[str], list[str], list[str]]:
-    """Return the loads under which the advice misses a goal, is in doubt about it, or has no number."""
-    words = {load: found["verdict"] for load, found in goal["by_load"].items()}
-    missed = [load for load, word in words.items() if word == "no"]
-    doubt = [load for load, word in words.items() if word == "not certain"]
-    return missed, doubt, [load for load in about.get("by_load", ()) if load not in words]
-
-
-def _all_kept(about: About) -> bool:
-    return not any(loads for goal in about["goals"] for loads in _not_kept(about, goal))
-
-
-def _instead(goal: About) -> str:
-    """Say which queue keeps a goal that the advice misses: goals may contradict each other."""
-    if "kept_by" not in goal:
-        # An answer of an earlier version.
-        return ""
-    names = list(dict.fromkeys(named(queues) for queues in goal["kept_by"]))
-    if not names:
-        return "; no queue that was tried keeps it for certain"
-    more = len(names) - 2
-    also = [_article(names[0]), *map(_article, names[1:2]), *([f"{more} more"] if more > 0 else [])]
-    return f"; {listed(also)} keep{'s' if len(names) == 1 else ''} it for certain"
 
 
 def first_picture(about: About) -> list[str]:
@@ -345,7 +267,7 @@ def first_picture(about: About) -> list[str]:
     least = "at least " if longest["at_least"] else ""
     return [
         f"The first picture of {who('adaptive')} comes after {least}{longest['median'] / 1e3:.1f} s (median)"
-        f"{_under(load)}, which no score counts."
+        f"{under(load)}, which no score counts."
     ]
 
 
@@ -353,7 +275,7 @@ def without_score(about: About) -> list[str]:
     """Say in how many runs which user has no score: none is held for the worst, not left out."""
     found = about["scores"].get("without_score", ())
     runs = [
-        f"in {_of_runs(one['runs'], one['of'])}{_under(one['load'])} for {who(one['user'])}"
+        f"in {_of_runs(one['runs'], one['of'])}{under(one['load'])} for {who(one['user'])}"
         for one in found[:_NAMED]
     ]
     if (more := len(found) - _NAMED) > 0:
@@ -415,11 +337,11 @@ def read_front(front: Sequence[About], chosen: About) -> str:
             return f"{best} is best in both; there is nothing to trade."
         return f"{best} has the best mean of both; why {named(chosen)} is advised is said above."
     first, last = front[0], front[-1]
-    ends = {(number(one["worst"]), f"{one['utilisation']:.1%}") for one in front}
+    ends = {(number(one["worst"]), percent(one["utilisation"])) for one in front}
     if len(ends) == 1:
         [(score, used)] = ends
         return f"All of these have {score} at {used}; there is nothing to trade."
     return (
-        f"From {named(first)} ({number(first['worst'])} at {first['utilisation']:.1%}) "
-        f"to {named(last)} ({number(last['worst'])} at {last['utilisation']:.1%})."
+        f"From {named(first)} ({number(first['worst'])} at {percent(first['utilisation'])}) "
+        f"to {named(last)} ({number(last['worst'])} at {percent(last['utilisation'])})."
     )

@@ -22,6 +22,7 @@ from sojourn.results.interval import Sample
 from sojourn.results.path import look_up
 from sojourn.study.links import called, way_of
 from sojourn.study.thresholds import Limit, Threshold, thresholds
+from sojourn.study.units import percent
 
 BEST = 2.0
 """The most that the scale counts."""
@@ -85,11 +86,18 @@ class Goal:
     def text(self, number: float, *, exact: bool = False) -> str:
         """Write a number of this goal, with its unit; a limit with all its digits."""
         if self.of_best:
-            return f"{100 * number:.0f} % of the best"
+            return f"{percent(number, 0)} of the best"
         shown = value(self.path)
         if exact:
             return f"{number * shown.factor:.10g} {shown.unit}".strip()
         return shown.with_unit(number)
+
+    def between(self, low: float, high: float) -> str:
+        """Write an interval, its unit once."""
+        if self.of_best:
+            return f"{100 * low:.0f} to {percent(high, 0)}"
+        shown = value(self.path)
+        return f"{shown.text(low)} to {shown.with_unit(high)}"
 
     def good(self, number: float) -> bool:
         """Say whether a number keeps the limit."""

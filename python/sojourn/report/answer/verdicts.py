@@ -69,7 +69,7 @@ class Finding:
         if self.interval is None:
             return words
         low, high = (self.goal.text(end) for end in self.interval)
-        return words if low == high else f"{words} ({low} to {high})"
+        return words if low == high else f"{words} ({self.goal.between(*self.interval)})"
 
     @property
     def more(self) -> str:

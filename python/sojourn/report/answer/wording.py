@@ -10,6 +10,7 @@ from sojourn.report.answer.verdicts import CLOSE, NO, YES, Verdict
 from sojourn.results.bounded import lower_bounds
 from sojourn.results.sizes import Size, ms_brief
 from sojourn.study import counted
+from sojourn.study.units import percent
 
 Verdicts = Mapping[tuple[str, str], Verdict]
 
@@ -118,10 +119,10 @@ def _decided(ranking: Ranking, others: Sequence[str]) -> str:
             f"its queueing delay decides: {ms_brief(ranking.delay_ms[best])} ms on average, all links "
             f"together, against {rest}."
         )
-    rest = listed([f"{100 * ranking.utilisation[other]:.1f} %" for other in others])
+    rest = listed([percent(ranking.utilisation[other]) for other in others])
     return (
         "where delay does not decide either, utilisation does: "
-        f"{100 * ranking.utilisation[best]:.1f} % of the busiest link on average, against {rest}."
+        f"{percent(ranking.utilisation[best])} of the busiest link on average, against {rest}."
     )
 
 

@@ -1,10 +1,14 @@
 """What a comparison says in words, on the terminal and on the page."""
 
+from decimal import Decimal
+from math import ceil, floor, log10
+
 from sojourn.report.comparing.cells import Comparison, Difference
 from sojourn.report.figures.values import axis_name, decimals_of, lower
 from sojourn.report.sections import Table
 from sojourn.study import counted
 
+_MOST_DIGITS = 7
 _MOST_SETTINGS = 24
 
 
@@ -78,14 +82,43 @@ def line(one: Difference) -> str:
 
 
 def _written(one: Difference) -> list[str]:
-    """Write both means, their difference and the ends of its interval.
+    """Write both means, their difference and the ends of its interval, all with the same decimals."""
+    by, decimals = one.value.factor, _decimals(one)
+    means = [_fixed(_mean(side) * by, decimals) for side in (one.first, one.second)]
+    moves = (one.difference, *(one.interval or (one.difference,) * 2))
+    return means + [_signed(_fixed(number * by, decimals)) for number in moves]
 
-    Means have the decimals of their difference, and what is larger than its interval does not read as none.
+
+def _decimals(one: Difference) -> int:
+    """Choose by the interval: of half of it two digits are told if they are at most 35, else one.
+
+    That is the rule of the Particle Data Group (Review of Particle Physics, introduction, "Rounding").
+    Without an interval the means have as many as they are shown with elsewhere. More is told where a
+    difference that is larger than its interval, or is known without one, would read as none; less where a
+    number would have more than seven digits.
     """
-    write = one.value.more_than_none if one.larger else one.value.difference
-    moves = [write(number) for number in (one.difference, *(one.interval or (one.difference,) * 2))]
-    means = [one.value.finer(_mean(side), decimals_of(moves[0])) for side in (one.first, one.second)]
-    return means + moves
+    by = one.value.factor
+    shown = [abs(_mean(side)) * by for side in (one.first, one.second)]
+    low, high = one.interval or (0.0, 0.0)
+    if (half := (high - low) * by / 2) > 0:
+        place = floor(log10(half))
+        decimals = (1 if half / 10.0**place < 3.55 else 0) - place
+    else:
+        decimals = max(decimals_of(f"{Decimal(one.value.text(number / by)):f}") for number in shown)
+    if one.difference and (one.larger or one.interval is None):
+        decimals = max(decimals, ceil(-log10(1.9 * abs(one.difference) * by)))
+    whole = len(f"{max(shown):.0f}")
+    return min(max(decimals, 0), max(_MOST_DIGITS - whole, 0))
+
+
+def _fixed(number: float, decimals: int) -> str:
+    """Write a number with so many decimals; none of it with a sign."""
+    text = f"{number:.{decimals}f}"
+    return text.lstrip("-") if not text.strip("-0.") else text
+
+
+def _signed(text: str) -> str:
+    return text if not text.strip("0.") else text.replace("-", "−") if text[0] == "-" else f"+{text}"
 
 
 def table(found: Comparison, path: str) -> Table:

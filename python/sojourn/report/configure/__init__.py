@@ -13,11 +13,13 @@ from typing import Any
 from sojourn import _core
 from sojourn.errors import SojournError
 from sojourn.report.configure.tc import Link, lines, rate_text, size_bytes
+from sojourn.report.figures.values import upper
 from sojourn.results.sizes import ms_text, spaced
 from sojourn.study import expand, label_text
 from sojourn.study.buffers import buffers
 from sojourn.study.inputs import trace
-from sojourn.study.units import bits_per_second
+from sojourn.study.links import called
+from sojourn.study.units import bit_rate, bits_per_second
 
 NAMES = {
     "fifo": "FIFO",
@@ -35,7 +37,6 @@ NAMES = {
 }
 _ENDLESS = "without a limit"
 _DEVICES = {"up": "WAN", "down": "LAN"}
-_RATES = (("Gbit/s", 10**9), ("Mbit/s", 10**6), ("kbit/s", 10**3), ("bit/s", 1))
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,11 @@ class Configured:
     words: str
     lines: list[str]
     notes: list[str] = field(default_factory=list)
+
+    @property
+    def title(self) -> str:
+        """The link, as a heading."""
+        return upper(called(self.link))
 
 
 def tc(queue: Mapping[str, Any], rate: str | None, rtt: str, device: str = "IFACE") -> list[str]:
@@ -123,7 +129,7 @@ def _configured(document: Mapping[str, Any], name: str, held: Mapping[str, Any])
     kind = link.queue["kind"]
     size = _held(link.queue["limit"], held)
     words = f"{NAMES.get(kind, kind)} {size if size == _ENDLESS else f'holding {size}'}"
-    words += f", in front of {_rate_words(link.rate_bps)}" if link.rate_bps is not None else ""
+    words += f", in front of {bit_rate(link.rate_bps)}" if link.rate_bps is not None else ""
     starved = [held["starved"]] if held.get("starved") else []
     return Configured(name, device, words, commands, [*starved, *notes, *more])
 
@@ -140,7 +146,7 @@ def _link(document: Mapping[str, Any], name: str, held: Mapping[str, Any]) -> tu
         rate_bps = bits_per_second(spec["rate"])
     elif held.get("limit_ms") and held.get("limit_bytes"):
         rate_bps = round(held["limit_bytes"] * 8e3 / held["limit_ms"])
-        notes.append(f"the rate of this link varies; {_rate_words(rate_bps)} is its mean")
+        notes.append(f"the rate of this link varies; {bit_rate(rate_bps)} is its mean")
     elif spec["rate"] != "unlimited":
         notes.append("the rate of this link varies, so no shaper is given here")
     return Link(spec["queue"], held, rate_bps, size_bytes(spec.get("overhead", 0))), notes
@@ -162,11 +168,6 @@ def _size_words(size: int) -> str:
         if size >= scale:
             return f"{size / scale:.4g} {unit}"
     return f"{size} bytes"
-
-
-def _rate_words(rate_bps: int) -> str:
-    unit, scale = next((unit, scale) for unit, scale in _RATES if rate_bps >= scale)
-    return f"{rate_bps / scale:.6g} {unit}"
 
 
 __all__ = ["NAMES", "Configured", "configured", "links_of", "rate_text", "tc"]

@@ -53,7 +53,12 @@ def openwrt(down: Link, up: Link) -> str:
             options[f"{way}limit"] = given["limit"]
         if qdisc in _TARGETED:
             options[f"{way}target"] = given["target"]
-    return "\n".join(["config queue", *(f"\toption {key} '{value}'" for key, value in options.items())])
+    rates = {"download": down.rate_bps, "upload": up.rate_bps}
+    slow = [way for way, rate in rates.items() if rate is not None and rate < 1000]
+    said = [f"# SQM keeps no {way} below 1 kbit/s" for way in slow]
+    return "\n".join(
+        [*said, "config queue", *(f"\toption {key} '{value}'" for key, value in options.items())]
+    )
 
 
 def plain(down: Link, up: Link) -> str:

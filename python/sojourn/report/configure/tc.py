@@ -10,7 +10,7 @@ where it happens.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sojourn.study import counted
@@ -18,6 +18,8 @@ from sojourn.study.units import bits_per_second, nanoseconds
 
 FULL_PACKET = 1500
 _BURST_BYTES = 1600
+_LEAST_BPS = 8
+"""A byte a second: of a slower rate `htb` and `police` say that one is required, and CAKE would keep none."""
 _SIZES = {"GiB": 2**30, "MiB": 2**20, "KiB": 2**10, "GB": 10**9, "MB": 10**6, "kB": 10**3, "B": 1}
 
 
@@ -60,6 +62,9 @@ def lines(link: Link, device: str = "IFACE") -> tuple[list[str], list[str]]:
 
     Run them as root, in order. The first may fail where the device has no queue of its own yet.
     """
+    if link.rate_bps is not None and link.rate_bps < _LEAST_BPS:
+        unshaped, notes = lines(replace(link, rate_bps=None), device)
+        return unshaped, [*notes, f"`tc` keeps no rate below {_LEAST_BPS} bit/s: these lines keep none"]
     made = _MAKERS[link.queue["kind"]](link)
     first = [f"tc {words}".replace("DEVICE", device) for words in made.before]
     qdisc = f"tc qdisc replace dev {device}"
@@ -230,8 +235,11 @@ def _sfq(link: Link) -> Discipline:
 def _policer(link: Link) -> Discipline:
     queue, behind = link.queue, _fifo(Link({**link.queue, "drop": "tail"}, link.limit, link.rate_bps))
     rate_bps = bits_per_second(queue["rate"]) if queue.get("rate") else link.rate_bps
-    if rate_bps is None:
-        return Discipline(behind.words, [*behind.notes, "a policer without a rate lets all pass"])
+    if rate_bps is None or rate_bps < _LEAST_BPS:
+        note = "a policer without a rate lets all pass"
+        if rate_bps is not None:
+            note = f"`tc` has no policer below {_LEAST_BPS} bit/s: these lines let all pass"
+        return Discipline(behind.words, [*behind.notes, note])
     police = f"police rate {rate_text(rate_bps)} burst {size_bytes(queue['burst'])}b conform-exceed drop"
     before = (
         "qdisc replace dev DEVICE clsact",

@@ -29,5 +29,6 @@ def forest(rows: Sequence[Row], title: str, across: str) -> Figure:
             )
         axes.set_yticks(range(len(rows)), [name for name, _, _ in rows])
         axes.set(ylim=(len(rows) - 0.4, -0.6), xlabel=across)
+        axes.locator_params(axis="x", nbins=7)  # labels of three digits with a sign do not touch
         settle(axes, grid="x")
     return figure

@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from math import ceil, isfinite, log10
+from math import isfinite
 
 from sojourn.results.path import link_of
 from sojourn.study.links import called, hop_of
@@ -206,14 +206,6 @@ class Value:
         text = self.text(number)
         zero = not text.strip("-0.–")
         return text.lstrip("-") if zero else text.replace("-", "−") if number < 0 else f"+{text}"
-
-    def more_than_none(self, number: float) -> str:
-        """Write a difference with its sign, and with as many decimals as tell it from nothing."""
-        shown = number * self.factor
-        text = self.difference(number)
-        if not shown or text.strip("0."):
-            return text
-        return f"{shown:+.{ceil(-log10(abs(shown)))}f}".replace("-", "−")
 
     def with_unit(self, number: float | None) -> str:
         """Write a stored number with its unit."""

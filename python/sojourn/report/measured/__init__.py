@@ -17,6 +17,7 @@ from sojourn.report.measured.table import read as read_table
 from sojourn.report.sections import Table
 from sojourn.results import Results
 from sojourn.results.beds import is_real
+from sojourn.study.units import bit_rate
 
 __all__ = ["Beside", "Measurement", "beside", "read"]
 
@@ -168,7 +169,7 @@ def _why(cells: Sequence[Cell], pairs: Sequence[tuple[float | None, float | None
     worst = max(max(ours / theirs, theirs / ours) for ours, theirs in both)
     far = f" Yet they differ by up to a factor of {worst:.3g}: another path or load." if worst > _FAR else ""
     far += "".join(
-        f" It has no background transfers on the {name}, where {theirs:.3g} Mbit/s were measured."
+        f" It has no background transfers on the {name}, where {bit_rate(theirs * 1e6, 3)} were measured."
         for name, (ours, theirs) in zip(picture.WAYS.values(), pairs, strict=False)
         if theirs and ours is None
     )

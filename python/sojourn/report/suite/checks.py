@@ -24,6 +24,7 @@ import polars as pl
 
 from sojourn.results.interval import half_width
 from sojourn.study import counted
+from sojourn.study.units import bit_rate, percent
 from sojourn.sweep.suites import Expanded
 from sojourn.sweep.suites.link import rate_bps
 
@@ -85,7 +86,7 @@ def _overload(expanded: Expanded, table: pl.DataFrame) -> Iterator[Check]:
         holds = abs(goodput / wanted - 1) <= OF_CAPACITY
         yield Check(
             case, link, "goodput is the capacity", scheme,
-            f"{wanted / 1e6:.4g} Mbit/s ± {OF_CAPACITY:.1%}", f"{goodput / 1e6:.4g} Mbit/s", holds,
+            f"{bit_rate(wanted, 4)} ± {percent(OF_CAPACITY)}", bit_rate(goodput, 4), holds,
         )  # fmt: skip
         yield Check(
             case, link, "drops are 1 − C/rate", scheme,
@@ -105,11 +106,11 @@ def _loss_law(expanded: Expanded, table: pl.DataFrame) -> Iterator[Check]:
         law = LAW * (count / expanded.size_pkts) ** 2
         why = ""
         if not wanted / FACTOR <= law <= wanted * FACTOR:
-            why = f"the link is too small: of {flows} the law of RFC 7928 §8.2.1 has {law:.2%}"
+            why = f"the link is too small: of {flows} the law of RFC 7928 §8.2.1 has {percent(law, 2)}"
         holds = None if why else wanted / FACTOR <= loss <= wanted * FACTOR
         yield Check(
             expanded.case.name, expanded.link.name, f"loss of {flows} through drop-tail", scheme,
-            f"{wanted:.2%}, within a factor of {FACTOR:g}", f"{loss:.3%}", holds, why,
+            f"{percent(wanted, 2)}, within a factor of {FACTOR:g}", percent(loss, 3), holds, why,
         )  # fmt: skip
 
 

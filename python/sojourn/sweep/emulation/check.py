@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from sojourn.study.units import percent
 from sojourn.sweep.emulation.options import Options, point_of
 from sojourn.sweep.emulation.session import run
 
@@ -85,7 +86,7 @@ def sentence(tried: Sequence[Mapping[str, Any]]) -> str:
         f"{best['p99_us'] / 1e3:.2f} ms late"
     )
     if best["used"] < LEAST_USED:
-        text += f", but the transfer filled only {best['used']:.0%} of it, so that more is not known"
+        text += f", but the transfer filled only {percent(best['used'], 0)} of it, so that more is not known"
     if len(held) < len(tried):
         text += f"; not {tried[-1]['rate']}: {'; '.join(tried[-1]['reasons'])}"
     return text + _meanwhile(tried[0], best)

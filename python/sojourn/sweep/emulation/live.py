@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sojourn.results import causes
+from sojourn.study.units import bit_rate
 
 _BARS = "▁▂▃▄▅▆▇█"
 _LOOKS = 32
@@ -35,6 +36,12 @@ def sparkline(values: Mapping[int, float] | list[float], most: float = 0.0) -> s
     return "".join(
         _BARS[min(int(value / top * len(_BARS)), len(_BARS) - 1)] if top else _BARS[0] for value in numbers
     )
+
+
+def _short(rate_bps: float) -> str:
+    """Write a rate below the head bit/s: ``9.6k``, ``16M``; a terminal is narrow."""
+    number, unit = bit_rate(rate_bps, 3).split()
+    return number + unit.removesuffix("bit/s")
 
 
 class View:
@@ -79,7 +86,7 @@ class View:
 
         Past looks have the room that the numbers leave, and none in a narrow terminal.
         """
-        heads = ("queue", "Mbit/s", "packets", "ms", "longest", "new drops")
+        heads = ("queue", "bit/s", "packets", "ms", "longest", "new drops")
         rows, pictures = [], []
         for name, link in look["links"].items():
             past = self._past.setdefault(name, (deque(maxlen=_LOOKS), deque(maxlen=_LOOKS)))
@@ -88,7 +95,7 @@ class View:
             drops = causes.told(link["drops"])
             mean = link["sojourn_ms"]
             waits = ["–"] * 2 if mean is None else [f"{mean:.1f}", f"{link['longest_ms']:.1f}"]
-            numbers = [f"{link['rate_bps'] / 1e6:.2f}", str(link["backlog_pkts"])]
+            numbers = [_short(link["rate_bps"]), str(link["backlog_pkts"])]
             rows.append([name, *numbers, *waits, drops or "none"])
             pictures.append((sparkline(list(past[0]), link["set_bps"] or 0), sparkline(list(past[1]))))
         wide = sum(max(map(len, column)) for column in zip(heads, *rows, strict=True))
@@ -99,7 +106,7 @@ class View:
         for head in heads:
             words = head in ("queue", "new drops")
             table.add_column(head, justify="left" if words else "right", no_wrap=head != "new drops")
-            if head in ("Mbit/s", "packets") and room >= _FEWEST:
+            if head in ("bit/s", "packets") and room >= _FEWEST:
                 table.add_column(no_wrap=True)
         for row, (rates, backlogs) in zip(rows, pictures, strict=True):
             if room >= _FEWEST:

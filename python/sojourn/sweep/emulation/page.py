@@ -16,6 +16,7 @@ from sojourn.report.files import Files
 from sojourn.report.sections import Section, Table
 from sojourn.results.atomic import writing
 from sojourn.study import listed
+from sojourn.study.units import bit_rate, percent
 from sojourn.sweep.emulation.words import heading, microseconds, notes, of_rate, verdict
 
 _WAITS = ("mean", "p95", "p99", "max")
@@ -101,7 +102,7 @@ def _link(name: str, link: Mapping[str, Any], changes: bool = False) -> tuple[st
     return (
         name,
         of_rate(link, changes) if rate else "unlimited",
-        f"{100 * link['utilisation']:.1f} %" if rate else "–",
+        percent(link["utilisation"]) if rate else "–",
         str(link["arrived_pkts"]),
         str(link["dropped_pkts"]),
         str(link.get("marked_pkts", 0)),
@@ -122,7 +123,7 @@ def _late(came: Mapping[str, Any]) -> list[tuple[str, ...]]:
 
 def _engine(engine: Mapping[str, Any]) -> list[tuple[str, str]]:
     offload = {
-        "nic": f"super-packets, cut at {engine['access_rate_bps'] / 1e6:g} Mbit/s",
+        "nic": f"super-packets, cut at {bit_rate(engine['access_rate_bps'])}",
         "off": "single packets",
     }
     stamps = {

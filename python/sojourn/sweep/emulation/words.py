@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from sojourn.results import causes
+from sojourn.study.units import bit_rate, percent
 
 _BUSY_PCT = 90.0
 """Processors that are busier than this may be why something was not held."""
@@ -54,8 +55,8 @@ def _decided(came: Mapping[str, Any]) -> int:
 
 def of_rate(link: Mapping[str, Any], changes: bool) -> str:
     """Write the rate of a link: of one that changes, that it is the mean, in four digits."""
-    rate = link["rate_bps"] / 1e6
-    return f"{rate:.4g} Mbit/s in the mean" if changes else f"{rate:g} Mbit/s"
+    rate = link["rate_bps"]
+    return f"{bit_rate(rate, 4)} in the mean" if changes else bit_rate(rate)
 
 
 def _link(name: str, link: Mapping[str, Any], changes: bool = False) -> str:
@@ -65,7 +66,7 @@ def _link(name: str, link: Mapping[str, Any], changes: bool = False) -> str:
         return f"{name}: no packet"
     used = "no limit of rate"
     if rate:
-        used = f"{100 * link['utilisation']:.1f} % of {of_rate(link, changes)} used"
+        used = f"{percent(link['utilisation'])} of {of_rate(link, changes)} used"
     drops = causes.told(link["drops_by_cause"])
     lost = f"{link['dropped_pkts']} of {link['arrived_pkts']} packets dropped"
     waited = (
