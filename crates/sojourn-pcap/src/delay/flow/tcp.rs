@@ -11,7 +11,7 @@ use crate::delay::flow::tcp_connection::{
     AHEAD, CLOCK_STEP, Connection, DUPLICATE, FRESH, Heard, REOPENED, REORDERED, REROUTED,
 };
 use crate::delay::flow::track_pair::TrackPair;
-use crate::delay::host::Near;
+use crate::delay::host::{Ends, Near};
 use crate::delay::log::entry::{AWAITED, DATA, ECHOED, Entry, IDLE, LONE, SPOKEN, TOWARD, UNPROMPTED};
 use crate::delay::meter_state::{MeterState, NONE};
 use crate::delay::options::Choice;
@@ -155,10 +155,9 @@ impl TcpFlow {
         (value, echo): (u32, u32),
     ) {
         let (host, side) = (self.hosts[seen.side], seen.side);
-        // Its sender's and its receiver's.
-        let [near, beside] = self.near.renewed(&state.hosts, self.hosts).seen_from(side);
+        let ends = self.near.ends(&state.hosts, self.hosts, side);
         let known = self.packets > 1;
-        state.between_local += u64::from(near[0] && near[1]);
+        state.between_local += u64::from(ends.both_near());
         if let Some(first) = self.first.take() {
             self.log_first(state, seen.key, first);
         }
@@ -168,10 +167,10 @@ impl TcpFlow {
         let (stamp, fresh) = (heard.stamp, heard.marks & FRESH != 0);
         let [me, peer] = self.pair(side);
         let sent = (seen.frame, seen.time);
-        if !near[1] && me.echoes.sent(segment, (value, fresh), sent, seen.length) {
+        if !ends.receiver_near() && me.echoes.sent(segment, (value, fresh), sent, seen.length) {
             me.count_places(state);
         }
-        if !near[0] {
+        if !ends.sender_near() {
             let echoed = match segment.flags & ACK {
                 0 => None,
                 _ => peer.echoes.echoed(echo, seen.time, |sent, packets| state.unproven(host, sent, packets)),
@@ -193,10 +192,10 @@ impl TcpFlow {
             if !known {
                 return;
             }
-            if near[1] && beside[1] && state.options.estimator != Choice::Reported {
+            if ends.to_near_at_once() && state.options.estimator != Choice::Reported {
                 return self.toward(state, seen, segment, (stamp, echo), echoed);
             }
-        } else if known && !near[1] && beside[0] && state.options.estimator != Choice::Reported {
+        } else if known && ends.at_once_to_far() && state.options.estimator != Choice::Reported {
             if segment.payload > 0 {
                 let to = self.hosts[1 - side];
                 let [me, _] = self.pair(side);
@@ -207,7 +206,7 @@ impl TcpFlow {
             }
             return;
         }
-        self.report(state, seen, segment, (stamp, value), near);
+        self.report(state, seen, segment, (stamp, value), ends);
     }
 
     /// The route changed, or the sender's clock was set, or the segment was overtaken; false if it tells no more.
@@ -311,8 +310,7 @@ impl TcpFlow {
         }
     }
 
-    /// The receiver's clock: keep the segment until it is acknowledged, and log the one that it acknowledges. `near`:
-    /// whether its sender and its receiver are.
+    /// The receiver's clock: keep the segment until it is acknowledged, and log the one that it acknowledges.
     #[inline]
     fn report(
         &mut self,
@@ -320,20 +318,20 @@ impl TcpFlow {
         seen: &Seen<'_>,
         segment: &Segment,
         (stamp, value): (i64, u32),
-        near: [bool; 2],
+        ends: Ends,
     ) {
         let choice = state.options.estimator;
         let (known, hosts) = (self.packets > 1, self.hosts);
         let peer_host = hosts[1 - seen.side];
         let [me, peer] = self.pair(seen.side);
-        let kept = choice == Choice::Reported || (!near[1] && choice == Choice::Auto);
+        let kept = choice == Choice::Reported || (!ends.receiver_near() && choice == Choice::Auto);
         if known && kept && segment.payload > 0 {
-            me.reports.sent(segment, stamp, (seen.frame, seen.time, seen.length), !near[1]);
+            me.reports.sent(segment, stamp, (seen.frame, seen.time, seen.length), !ends.receiver_near());
             me.count_places(state);
         }
         if segment.flags & ACK != 0
-            && (choice == Choice::Reported || (!near[0] && choice == Choice::Auto))
-            && let Some(sent) = peer.reports.acknowledged(segment, !near[0], |why, count| {
+            && (choice == Choice::Reported || (!ends.sender_near() && choice == Choice::Auto))
+            && let Some(sent) = peer.reports.acknowledged(segment, !ends.sender_near(), |why, count| {
                 state.discard(peer_host, Protocol::Tcp, why, count);
             })
         {

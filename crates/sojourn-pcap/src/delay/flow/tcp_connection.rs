@@ -10,7 +10,7 @@ use crate::delay::sighting::Seen;
 /// After so many packets in a row with older stamps the clock was set, and not the packets overtaken.
 const STEP_AFTER: u8 = 3;
 /// A stamp that is further ahead than this many ticks was not reached by ticking: 12 days of milliseconds.
-const STEP_AHEAD: i64 = 1 << 30;
+const STEP_AHEAD: i32 = 1 << 30;
 
 /// Another connection between the same ports begins: stamps and sequence numbers begin anew.
 pub(crate) const REOPENED: u8 = 1;
@@ -120,9 +120,22 @@ impl Side {
     /// what follows is measured anew.
     #[inline]
     fn clock(&mut self, value: u32, known: bool, heard: &mut Heard) {
+        match self.stamps.ahead(value, STEP_AHEAD) {
+            Some((stamp, later)) => {
+                self.older = 0;
+                heard.stamp = stamp;
+                heard.marks |= if later { FRESH } else { 0 };
+            }
+            None => self.odd_clock(value, known, heard),
+        }
+    }
+
+    /// The same for the first stamp, or one that is older than the last or far ahead.
+    #[cold]
+    fn odd_clock(&mut self, value: u32, known: bool, heard: &mut Heard) {
         let (highest, begun) = (self.stamps.highest(), self.stamps.begun());
         let mut stamp = self.stamps.advance(value);
-        if stamp < highest || stamp - highest > STEP_AHEAD {
+        if stamp < highest || stamp - highest > i64::from(STEP_AHEAD) {
             self.older += 1;
             if stamp < highest && (self.older < STEP_AFTER || !known) {
                 heard.marks |= REORDERED;

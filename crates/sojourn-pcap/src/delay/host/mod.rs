@@ -73,34 +73,72 @@ impl Host {
     }
 }
 
+/// What is known of a packet's sender and of its receiver, a bit each: four numbers would fill four registers.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Ends(u8);
+
+impl Ends {
+    /// Which are near, and which were seen to answer at once, the sender first.
+    fn new(near: [bool; 2], beside: [bool; 2]) -> Self {
+        let [a, b, c, d] = [near[0], near[1], beside[0], beside[1]].map(u8::from);
+        Self(a | b << 1 | c << 2 | d << 3)
+    }
+
+    /// Its sender is near.
+    #[inline]
+    pub(crate) fn sender_near(self) -> bool {
+        self.0 & 1 != 0
+    }
+
+    /// Its receiver is near.
+    #[inline]
+    pub(crate) fn receiver_near(self) -> bool {
+        self.0 & 2 != 0
+    }
+
+    /// Both are.
+    #[inline]
+    pub(crate) fn both_near(self) -> bool {
+        self.0 & 3 == 3
+    }
+
+    /// Its receiver is near, and was seen to answer at once.
+    #[inline]
+    pub(crate) fn to_near_at_once(self) -> bool {
+        self.0 & 10 == 10
+    }
+
+    /// Its receiver is not near, and its sender was seen to answer at once.
+    #[inline]
+    pub(crate) fn at_once_to_far(self) -> bool {
+        self.0 & 6 == 4
+    }
+}
+
 /// Which ends of a flow are near, kept until that may have changed.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Near {
-    /// As of [`Hosts::near_ends`].
-    pub(crate) ends: [bool; 2],
-    /// Which were seen to answer at once.
-    pub(crate) beside: [bool; 2],
+    /// Of the packets of each side, as of [`Hosts::near_ends`].
+    of: [Ends; 2],
     /// Changes of any host's nearness that had been seen; 0 before the first look.
     changes: u64,
 }
 
 impl Near {
-    /// Which are near and which were seen to answer at once, that side first. Both are turned round in a register:
-    /// places in memory, told by the side, would have to be written and read again.
+    /// Of a packet of this side, as it is now.
     #[inline]
-    pub(crate) fn seen_from(&self, side: usize) -> [[bool; 2]; 2] {
-        let turned = |[first, second]: [bool; 2]| if side == 0 { [first, second] } else { [second, first] };
-        [turned(self.ends), turned(self.beside)]
+    pub(crate) fn ends(&mut self, hosts: &Hosts, of: [u32; 2], side: usize) -> Ends {
+        if self.changes != hosts.changes {
+            self.renew(hosts, of);
+        }
+        self.of[side]
     }
 
-    /// As it is now.
-    #[inline]
-    pub(crate) fn renewed(&mut self, hosts: &Hosts, of: [u32; 2]) -> &Self {
-        if self.changes != hosts.changes {
-            let beside = of.map(|host| hosts.all.get(host as usize).is_some_and(Host::answers_at_once));
-            *self = Self { ends: hosts.near_ends(of[0], of[1]), beside, changes: hosts.changes };
-        }
-        self
+    #[cold]
+    fn renew(&mut self, hosts: &Hosts, of: [u32; 2]) {
+        let beside = of.map(|host| hosts.all.get(host as usize).is_some_and(Host::answers_at_once));
+        let ([a, b], [c, d]) = (hosts.near_ends(of[0], of[1]), beside);
+        *self = Self { of: [Ends::new([a, b], [c, d]), Ends::new([b, a], [d, c])], changes: hosts.changes };
     }
 }
 
@@ -279,14 +317,19 @@ mod tests {
         let mut hosts = Hosts::new(Vec::new());
         let both = [hosts.of(Address(1)), hosts.of(Address(2))];
         let mut near = Near::default();
-        assert_eq!(near.renewed(&hosts, both).ends, [false; 2]);
+        assert_eq!(near.ends(&hosts, both, 0), Ends::default());
         // The second answers at once, then the first does, and quicker: of two that are near the slower is remote.
         for (host, after, ends) in [(1, 900_000, [false, true]), (0, 2_000_000, [false, true]), (0, 100, [true, false])]
         {
             hosts.responded(both[host], after);
-            assert_eq!(near.renewed(&hosts, both).ends, ends);
-            assert_eq!(near.ends, hosts.near_ends(both[0], both[1]));
+            let seen = [0, 1].map(|side| near.ends(&hosts, both, side));
+            assert_eq!(seen.map(Ends::sender_near), ends);
+            assert_eq!([seen[1], seen[0]].map(Ends::receiver_near), ends, "the other side's receiver");
+            assert_eq!((ends, seen[0].both_near()), (hosts.near_ends(both[0], both[1]), false));
         }
-        assert_eq!(near.beside, [true; 2]);
+        // Both were seen to answer at once.
+        let told =
+            [0, 1].map(|side| near.ends(&hosts, both, side)).map(|of| (of.to_near_at_once(), of.at_once_to_far()));
+        assert_eq!(told, [(false, true), (true, false)]);
     }
 }

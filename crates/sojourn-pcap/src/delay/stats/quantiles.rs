@@ -40,8 +40,13 @@ impl Quantiles {
         let ns = whole as u64;
         self.count += u64::from(times);
         self.sum += (whole * i64::from(times)) as f64;
-        self.min = self.min.min(ns);
-        self.max = self.max.max(ns);
+        // By branches that are seldom taken: nothing is written for the others.
+        if ns < self.min {
+            self.min = ns;
+        }
+        if ns > self.max {
+            self.max = ns;
+        }
         let (octave, bin) = place(ns);
         match self.octaves.get_mut(octave) {
             Some(Some(bins)) => bins[bin] = bins[bin].saturating_add(times),
