@@ -20,7 +20,7 @@
 //! - [`summary`]: what was found of each host.
 //!
 //! What knows nothing of captures: `clock` (tick, skew and wraps of timestamp clocks), `stats` (quantiles, series, sums
-//! in bounded memory), `parallel` (work shared between threads).
+//! in bounded memory), `parallel` (work shared between threads), `prefetch` (memory asked for ahead).
 
 mod clock;
 mod discard;
@@ -33,6 +33,7 @@ pub(crate) mod meter;
 mod meter_state;
 pub(crate) mod options;
 mod parallel;
+mod prefetch;
 pub(crate) mod protocol;
 pub mod read_ahead;
 mod sighting;

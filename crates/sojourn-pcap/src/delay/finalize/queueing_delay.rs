@@ -8,6 +8,7 @@ use crate::delay::host::Hosts;
 use crate::delay::host::statistics::Stats;
 use crate::delay::host::transmission::Transmission;
 use crate::delay::log::entry::{AWAITED, DATA, ECHOED, Entry, LONE, SPOKEN, Sampled, TOWARD, UNPROMPTED};
+use crate::delay::prefetch::{self, ENTRIES_AHEAD};
 use crate::delay::protocol::Protocol;
 use crate::delay::track::clock_model::ClockModel;
 use crate::delay::track::{Before, Track};
@@ -97,6 +98,7 @@ impl Sampler {
         before: &mut Before,
         stats: &mut Stats,
     ) -> Option<Sampled> {
+        prefetch::behind(entry, ENTRIES_AHEAD);
         let line = if !PLAIN && self.lines { follow(line, entry) } else { 0 };
         if !PLAIN && !self.timed {
             before.left_out[UNKNOWN] += 1;

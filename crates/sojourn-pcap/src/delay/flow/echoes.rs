@@ -5,14 +5,17 @@
 
 use crate::decode::tcp::Segment;
 use crate::delay::estimate::tcp_report::before;
+use crate::delay::prefetch;
 use crate::delay::stats::beside::Sent;
 use std::collections::VecDeque;
 
 /// Stamps that are kept. 4096 milliseconds' worth at 1 ms; later ones are not timed.
 const MOST: usize = 4096;
 
-/// A packet whose stamp the other side will echo.
+/// A packet whose stamp the other side will echo. None lies in two lines of the cache: it is written once
+/// and read once, a round trip later, when it has left the nearest caches.
 #[derive(Debug, Clone, Copy)]
+#[repr(align(32))]
 pub(super) struct Echo {
     stamp: u32,
     pub(super) time: i64,
@@ -66,6 +69,9 @@ impl Echoes {
         if fresh && self.0.len() < MOST {
             let full = self.0.len() == self.0.capacity();
             self.0.push_back(Echo { stamp, time, frame, length, ack: segment.ack, pure, told: false });
+            if let Some(last) = self.0.back() {
+                prefetch::behind(last, 1);
+            }
             return full;
         }
         if let Some(last) = self.0.back_mut().filter(|last| last.stamp == stamp && last.pure > 0) {
@@ -90,6 +96,7 @@ impl Echoes {
             return None;
         }
         let first = !std::mem::replace(&mut front.told, true);
+        prefetch::behind(&*front, 1);
         Some((*front, first))
     }
 

@@ -23,6 +23,7 @@ use crate::delay::host::silence::{IDLE_SPREAD, SILENCE};
 use crate::delay::log::Log;
 use crate::delay::log::entry::{DATA, IDLE, TOWARD};
 use crate::delay::parallel::for_each;
+use crate::delay::prefetch::{self, ENTRIES_AHEAD};
 use crate::delay::protocol::Protocol;
 use crate::delay::track::Track;
 use crate::delay::track::empty_queue::SPREAD;
@@ -144,6 +145,7 @@ fn second_look<const SLOW: bool>(
     let ([mut from, mut to], mut last) = (track.evidence, i64::MIN / 2);
     for chunk in log.chunks(i) {
         for entry in chunk {
+            prefetch::behind(entry, ENTRIES_AHEAD);
             let delay = clocks.delay(entry.time, entry.stamp, 0);
             let above = delay - below - if SLOW { transmission.of(entry.length()) } else { 0.0 };
             let toward = entry.is(TOWARD);

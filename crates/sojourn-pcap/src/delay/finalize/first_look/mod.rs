@@ -20,6 +20,7 @@ use crate::delay::finalize::first_look::least_delays::LeastDelays;
 use crate::delay::finalize::first_look::tick_fits::TickFits;
 use crate::delay::log::Log;
 use crate::delay::log::entry::{ECHOED, Entry, TOWARD};
+use crate::delay::prefetch::{self, ENTRIES_AHEAD};
 use crate::delay::protocol::Protocol;
 use crate::delay::track::Track;
 use crate::delay::track::clock_model::ClockModel;
@@ -54,6 +55,7 @@ impl FirstLook {
         let (start, mut last, mut toward) = (track.start, None, false);
         for chunk in log.chunks(i) {
             for entry in chunk {
+                prefetch::behind(entry, ENTRIES_AHEAD);
                 let delay = clocks.observed(entry.time, entry.stamp);
                 bounds.add(entry, delay);
                 if entry.is(TOWARD) {
