@@ -75,6 +75,14 @@ def sized(down: str, up: str) -> dict[str, Any]:
             ],
             [],
         ),
+        (
+            {
+                "scores": advice()["scores"] | {"utilisation": 0.1},
+                "by_load": {"idle": advice()["by_load"]["idle"]},
+            },
+            [],
+            ["Transfers pay"],
+        ),
         # The advice's own row and what uses hardly more are no choice.
         (
             {

@@ -247,3 +247,25 @@ def test_the_worst_call_of_a_cell_is_the_worst_of_all_its_replications() -> None
         ("8pkt", "talks"): "d", ("8pkt", "listens"): "b", ("the one cell", "talks"): "f",
     }  # fmt: skip
     assert listening.listen([{"point": {}}]) == listening.Listening()
+
+
+def test_what_is_tied_to_an_axis_is_said_with_its_labels() -> None:
+    a, wifi = "path.hop.core.down.rate", "path.hop.wifi.down.queue"
+    queues = [{"kind": "fifo", "limit": "5pkt"}, {"kind": "fq-codel"}]
+    ups = {"path.hop.core.up.rate": ["1Gbit", "5Mbit", "4Mbit"], "path.hop.line.up.rate": ["2Mbit"] * 3}
+    document = {
+        "sweep": {a: ["1Gbit", "19Mbit", "9Mbit"], wifi: queues, "n": [1, 2]},
+        "tie": [
+            {"with": a, "set": ups},
+            {"with": a, "set": {"path.hop.line.down.rate": ["20Mbit", "20Mbit", "10Mbit"]}},
+            {"with": wifi, "set": {"path.hop.wifi.up.queue": queues}},
+        ],
+    }
+    # Of three labels two were run; a key that stays goes without saying.
+    axes = {a: ["1Gbit", "9Mbit"], wifi: ["fifo", "fq-codel"], "n": ["1", "2"]}
+    assert facts.together(document, axes) == [
+        "With core downlink rate (1Gbit, 9Mbit) change core uplink rate (1Gbit, 4Mbit); and line downlink "
+        "rate (20Mbit, 10Mbit).",
+        "With wifi downlink queue (fifo, fq-codel) changes wifi uplink queue (the same).",
+    ]
+    assert facts.together({}, {"n": ["1", "2"]}) == facts.together(document, {a: ["19Mbit"]}) == []

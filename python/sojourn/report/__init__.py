@@ -1,7 +1,7 @@
 """The report of a study: one page that stands by itself, and its figures as files."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from sojourn.report.answer import Answer, answer
 from sojourn.report.answer.verdicts import NO
 from sojourn.report.captured import Captured, captured
 from sojourn.report.configure import configured
-from sojourn.report.facts import facts, limits, reproduce, study_folders
+from sojourn.report.facts import facts, limits, reproduce, study_folders, together
 from sojourn.report.figures import Plot, labels_of
 from sojourn.report.figures.default import default_figures, score_paths
 from sojourn.report.figures.values import axis_name, lower, value
@@ -96,6 +96,7 @@ def write_report(
             made=files,
             description=found.document.get("description", ""),
             answer=about,
+            together=[] if found.captured else together(found.document, axes),
             captured=found.captured,
             configure=[] if found.captured or chosen is None else configured(found.record, chosen),
             configure_where="; ".join(
@@ -120,12 +121,7 @@ def write_report(
             most=_MOST_ROWS,
             limits=[
                 *left_out,
-                *lost_series(found),
-                *beds.said(results),
-                *bounded.said(results, {path: lower(value(path).name) for path in shown}),
-                *excess.said(results),
-                *limits(found, results, sections),
-                *(f"{clause}." for clause in idle.said(found.planned)),
+                *_to_know(found, results, shown, sections),
                 *(f"{clause}." for clause in idle.unread(axes, found.document)),
                 *(f"{clause}." for clause in starved(cells.values())),
                 *([heard.note] if heard.note and not heard.sounds else []),
@@ -134,6 +130,20 @@ def write_report(
             document=found.document,
         )
     return target / "report.html"
+
+
+def _to_know(
+    found: Results, results: Sequence[Mapping[str, Any]], shown: Iterable[str], sections: Sequence[Section]
+) -> list[str]:
+    """Return what is to be known of the results: what is gone, how they were made, what bounds them."""
+    return [
+        *lost_series(found),
+        *beds.said(results),
+        *bounded.said(results, {path: lower(value(path).name) for path in shown}),
+        *excess.said(results),
+        *limits(found, results, sections),
+        *(f"{clause}." for clause in idle.said(found.planned)),
+    ]
 
 
 def _first_given(about: Answer | Captured, axes: Mapping[str, list[str]]) -> list[str]:

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from sojourn import _core
+from sojourn.report.answer.cells import listed
+from sojourn.report.figures.values import axis_name, lower
 from sojourn.report.provenance import shipped
 from sojourn.report.published import cited
 from sojourn.results import Results, engines
@@ -14,7 +16,7 @@ from sojourn.results.beds import is_real
 from sojourn.results.limits import by_cell
 from sojourn.results.path import look_up
 from sojourn.results.sizes import spaced
-from sojourn.study import counted
+from sojourn.study import counted, label_text
 from sojourn.study.links import way_of
 from sojourn.study.replications import AUTO, most
 
@@ -79,6 +81,31 @@ def facts(
     if tag := document.get("reproduces"):
         said.insert(1, ("Reproduces", cited(tag, study_folders(found))))
     return said
+
+
+def together(document: Mapping[str, Any], axes: Mapping[str, list[str]]) -> list[str]:
+    """Say what changes with each axis though its labels do not name it: the ties of the study."""
+    said = []
+    for axis, labels in axes.items():
+        swept = [_short(value) for value in (document.get("sweep") or {}).get(axis, [])]
+        keys = [entry["set"] for entry in document.get("tie") or () if entry["with"] == axis]
+        with_it = []
+        for key, values in (pair for each in keys for pair in each.items()):
+            # Points may be of some labels alone, as by --only.
+            there = dict(zip(swept, map(_short, values), strict=False))
+            texts = [there.get(label, "–") for label in labels]
+            if len(set(texts)) > 1:
+                same = texts == labels
+                with_it.append(f"{lower(axis_name(key))} ({'the same' if same else ', '.join(texts)})")
+        if with_it:
+            name = f"{lower(axis_name(axis))} ({', '.join(labels)})"
+            said.append(f"With {name} {'changes' if len(with_it) == 1 else 'change'} {listed(with_it)}.")
+    return said
+
+
+def _short(value: Any) -> str:
+    """Write a value of a sweep as its label: a queue by its kind."""
+    return value["kind"] if isinstance(value, Mapping) and "kind" in value else label_text(value)
 
 
 def limits(found: Results, results: Sequence[Mapping[str, Any]], sections: Sequence[Any]) -> list[str]:

@@ -149,7 +149,12 @@ def _not_told(about: About) -> str:
 
 
 def _fuller(about: About) -> About | None:
-    """Return the best of those that were tried which use much more of the line than the advice."""
+    """Return the best of those that were tried which use much more of the line than the advice.
+
+    On an idle line there are no transfers to use it.
+    """
+    if list(about["by_load"]) == ["idle"]:
+        return None
     used = about["scores"]["utilisation"] + _UNUSED
     fuller = [one for one in about["tried"] if one["utilisation"] > used and not _is_advised(about, one)]
     return max(fuller, key=lambda one: (one["worst"], one["utilisation"]), default=None)
@@ -335,7 +340,7 @@ def read_front(front: Sequence[About], chosen: About) -> str:
         best = named(front[0])
         if best == named(chosen):
             return f"{best} is best in both; there is nothing to trade."
-        return f"{best} has the best mean of both; why {named(chosen)} is advised is said above."
+        return f"{best} has the best mean of both; why {article(named(chosen))} is advised is said above."
     first, last = front[0], front[-1]
     ends = {(number(one["worst"]), percent(one["utilisation"])) for one in front}
     if len(ends) == 1:

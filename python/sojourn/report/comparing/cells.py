@@ -169,32 +169,8 @@ def compare(first: Results, second: Results, values: Sequence[str] = ()) -> Comp
             f"no cell of {first.store.path} has a counterpart in {second.store.path}: "
             f"the first sweeps {_said(labels[0])}; the second {_said(labels[1])}"
         )
-    notes += [
-        f"{len(here) - len(common)} of {len(here)} cells of {name} "
-        f"{'has' if len(here) - len(common) == 1 else 'have'} no counterpart."
-        for here, name in zip(cells, names, strict=True)
-        if len(here) > len(common)
-    ]
-    for of, name in zip((first, second), names, strict=True):
-        if of.missing:
-            are = "is" if of.missing == 1 else "are"
-            notes.append(f"{counted(of.missing, 'point')} of {name} {are} not there yet.")
     chosen, missing = _paths(values, first, second, both)
-    notes += missing
-    found = []
-    for path in chosen:
-        sides = {cell: [_numbers(here[cell], path) for here in cells] for cell in common}
-        at_least = {c for c in common for here in cells if any(path in lower_bounds(one) for one in here[c])}
-        found += [
-            _difference(cell, value(path), *each, cell in at_least)
-            for cell, each in sides.items()
-            if all(each)
-        ]
-        if alone := sum(any(each) and not all(each) for each in sides.values()):
-            notes.append(f"{value(path).name} is in {alone} of {len(common)} cells on one side only.")
-    stays = iter(holm([one.p for one in found if one.p is not None]))
-    found = [one if one.p is None else replace(one, holm=next(stays)) for one in found]
-    same = sum(_bare(cells[0][cell]) == _bare(cells[1][cell]) for cell in common)
+    found, alone = _differences(chosen, [[here[cell] for here in cells] for cell in common], common)
     called = {path: lower(value(path).name) for path in chosen}
 
     def said(of: Callable[[Sequence[Mapping[str, Any]]], list[str]]) -> list[str]:
@@ -205,15 +181,56 @@ def compare(first: Results, second: Results, values: Sequence[str] = ()) -> Comp
         names=names,
         axes={axis: [label for label in labels[0][axis] if label in labels[1][axis]] for axis in shared},
         cells=len(common),
-        same=same,
+        same=sum(_bare(cells[0][cell]) == _bare(cells[1][cell]) for cell in common),
         differences=found,
-        not_compared=notes,
+        not_compared=[*notes, *_without(cells, len(common), (first, second), names), *missing, *alone],
         settings=changed(first.document, second.document),
         engines=(engines(both[0]), engines(both[1])),
         beds=said(beds.said),
         bounds=said(lambda results: bounded.said(results, called)),
         losses=said(excess.said) if any(one.value.kind == "loss" for one in found) else [],
     )
+
+
+def _without(
+    cells: Sequence[Mapping[Cell, Any]], common: int, of: Sequence[Results], names: Sequence[str]
+) -> list[str]:
+    """Say of each side which cells have no counterpart, and which points are not there yet."""
+    notes = [
+        f"{len(here) - common} of {len(here)} cells of {name} "
+        f"{'has' if len(here) - common == 1 else 'have'} no counterpart."
+        for here, name in zip(cells, names, strict=True)
+        if len(here) > common
+    ]
+    for results, name in zip(of, names, strict=True):
+        if results.missing:
+            are = "is" if results.missing == 1 else "are"
+            notes.append(f"{counted(results.missing, 'point')} of {name} {are} not there yet.")
+    return notes
+
+
+def _differences(
+    chosen: Sequence[str], runs: Sequence[Sequence[Sequence[Mapping[str, Any]]]], common: Sequence[Cell]
+) -> tuple[list[Difference], list[str]]:
+    """Compare the chosen numbers in all common cells; say which are in some cells on one side only.
+
+    `runs` has the replications of both sides for each cell.
+    """
+    found: list[Difference] = []
+    alone = []
+    for path in chosen:
+        sides = [[_numbers(here, path) for here in each] for each in runs]
+        found += [
+            _difference(
+                cell, value(path), *numbers, any(path in lower_bounds(run) for here in each for run in here)
+            )
+            for cell, each, numbers in zip(common, runs, sides, strict=True)
+            if all(numbers)
+        ]
+        if lonely := sum(any(numbers) and not all(numbers) for numbers in sides):
+            alone.append(f"{value(path).name} is in {lonely} of {len(common)} cells on one side only.")
+    stays = iter(holm([one.p for one in found if one.p is not None]))
+    return [one if one.p is None else replace(one, holm=next(stays)) for one in found], alone
 
 
 def _names(first: Results, second: Results) -> tuple[str, str]:
