@@ -83,6 +83,23 @@ def sized(down: str, up: str) -> dict[str, Any]:
             [],
             ["Transfers pay"],
         ),
+        # Where every queue has the least score, a rule of thumb that loses nothing is no good rule.
+        (
+            {
+                "scores": advice()["scores"] | {"worst": 1.05},
+                "tried": [one | {"worst": 1.0} for one in advice()["tried"]],
+            },
+            [
+                "Under the load “both” somebody has nearly the least score there is, 1, whatever the queue, "
+                "so that what others lose against the advice tells little; ask again with lighter loads"
+            ],
+            [],
+        ),
+        (
+            {"scores": advice()["scores"] | {"worst": 1.05}},
+            [],
+            ["the least score there is"],
+        ),
         # The advice's own row and what uses hardly more are no choice.
         (
             {

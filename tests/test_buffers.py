@@ -106,7 +106,7 @@ def test_run_warns_and_report_tells(sojourn: Command) -> None:
     done = sojourn("run", "thin.toml")
     assert "note: downlink, every cell: a full queue of 4pkt drains in 4.000 ms" in done.stderr
     page = Path(sojourn.cwd / sojourn("report", "thin", svg_only=True).stdout.strip()).read_text()
-    assert "a full queue of 4pkt drains in 4.000 ms" in page
+    assert "a full queue of 4pkt drains in 4.000\xa0ms" in page
     assert "codel limit 4 target 5ms interval 100ms noecn" in page
     row = json.loads(sojourn("show", "thin", "--json").stdout)
     cdf = row["links"]["down"]["queue_delay_cdf"]

@@ -156,4 +156,4 @@ def test_the_page_has_a_table_that_can_be_sorted(tmp_path: Path) -> None:
         assert all(
             float(cell) is not None for cell, head in zip(cells, heads, strict=True) if head == "number"
         )
-    assert "half the width of Student's 95 % interval" in page
+    assert "half the width of Student's 95\xa0% interval" in page

@@ -229,7 +229,7 @@ def test_the_page_judges_responsiveness_and_draws_it(sojourn: Command) -> None:
     told = sojourn.json("report", "results/rpm", svg_only=True)[0]
     assert "responsiveness" in json.dumps(told["answer"])
     page = (sojourn.cwd / told["report"]).read_text(encoding="utf-8")
-    assert "median RPM" in page and "a round trip of 100 ms" in page
+    assert "median RPM" in page and "a round trip of 100\xa0ms" in page
     assert "becomes fair (300 RPM), good (1000) and excellent (6000)" in page
     assert "good from 1000" in page, "a class that is in view is marked in the figure"
 

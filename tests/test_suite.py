@@ -303,7 +303,7 @@ def test_tables_say_case_parameters_seeds_versions_and_command(ran: tuple[dict, 
         assert "sojourn suite rfc7928" in text and _core.version() in text
         assert "http://" not in text.replace("http://www.w3.org", "") and "https://" not in text
     case = (out / "2Mbit-30ms/5.1.2.html").read_text(encoding="utf-8")
-    for words in ("5 packets", "replications 0 to 2", "12s, of which 2s are left out", "sojourn run"):
+    for words in ("5\xa0packets", "replications 0 to 2", "12s, of which 2s are left out", "sojourn run"):
         assert words in case, words
     assert told["cases"][0]["open"] and told["command"].startswith("sojourn suite rfc7928")
     table = pl.read_parquet(out / "suite.parquet")

@@ -67,6 +67,7 @@ def write_advice(about: Mapping[str, Any], out: Path, command: str, notes: Seque
                 [sentences.rule_row(one) for one in about["rules_of_thumb"]],
             ),
             fifo=sentences.fifo_only(about),
+            floor=sentences.at_the_floor(about),
             drawn=drawn,
             read_front=trade,
             tried=_tried(about),

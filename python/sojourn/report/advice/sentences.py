@@ -20,6 +20,8 @@ _DECIDED = {
 _SCALE = ((4.5, "excellent"), (3.5, "good"), (2.5, "fair"), (1.5, "poor"), (0.0, "bad"))
 """What scores are called (ITU-T P.800), the nearest word."""
 _POOR = 2.5
+_FLOOR = 1.25
+"""Scores below are at the least there is, 1, but for chance."""
 _NOT_EVEN = "not even without a load"
 _UNUSED = 0.05
 """Of a link that another choice would use and the advice leaves unused: more than this is said."""
@@ -50,6 +52,7 @@ def answer(about: About) -> list[str]:
         f"{_word(scores['worst'])}.{'' if _hopeless(about) else _poor(about)}",
         _sure(about),
         *_transfers(about),
+        *at_the_floor(about),
         fifo_only(about),
         *by_load(about),
         *goals(about),
@@ -102,6 +105,19 @@ def _poor(about: About) -> str:
         limits = "what limits it are its rates or its round trip"
         return f" No queue that was tried makes this line enough, {_NOT_EVEN}: {limits}."
     return " No queue that was tried makes this line enough for that load."
+
+
+def at_the_floor(about: About) -> list[str]:
+    """Say so where the load that decides leaves every queue at the least score: a tie that tells nothing."""
+    if about["goals"] or max(one["worst"] for one in (about["scores"], *about["tried"])) >= _FLOOR:
+        return []
+    lighter = [load for load in about["by_load"] if load != about["scores"]["load"]]
+    again = "; ask again with lighter loads (`--load`)" if lighter else ""
+    load = under(about["scores"]["load"]).strip()
+    return [
+        f"{upper(load)} somebody has nearly the least score there is, 1, whatever the queue, so that what "
+        f"others lose against the advice tells little{again}."
+    ]
 
 
 def _has_gaps(scores: About) -> bool:
