@@ -1,7 +1,8 @@
 //! Packets of one side of a TCP connection whose stamps the other side will echo: which of them an echo tells of.
 //!
 //! The first packet that echoes a stamp left after the packet with that stamp had arrived. It left *because* of that
-//! only if it was waited for: a sender that has data on its way, and sends more once an acknowledgement comes.
+//! only if it was waited for: a sender that has data on its way, and sends more once an acknowledgement comes. Where
+//! data before it is missing, or it was sent again, the first echo was another's, or a timer sent it (RFC 6298, 8985).
 
 use crate::decode::tcp::Segment;
 use crate::delay::estimate::tcp_report::before;

@@ -8,11 +8,11 @@ use crate::delay::estimate::tcp_arrival::InFlight;
 use crate::delay::estimate::tcp_report::Reports;
 use crate::delay::flow::echoes::{Echo, Echoes};
 use crate::delay::flow::tcp_connection::{
-    AHEAD, CLOCK_STEP, Connection, DUPLICATE, FRESH, Heard, REOPENED, REORDERED, REROUTED,
+    AHEAD, CLOCK_STEP, Connection, DUPLICATE, FRESH, Heard, NEXT, REOPENED, REORDERED, REROUTED,
 };
 use crate::delay::flow::track_pair::TrackPair;
 use crate::delay::host::{Ends, Near};
-use crate::delay::log::entry::{AWAITED, DATA, ECHOED, Entry, IDLE, LONE, SPOKEN, TOWARD, UNPROMPTED};
+use crate::delay::log::entry::{AGAIN, AWAITED, DATA, ECHOED, Entry, IDLE, LONE, SPOKEN, TOWARD, UNPROMPTED};
 use crate::delay::meter_state::{MeterState, NONE};
 use crate::delay::options::Choice;
 use crate::delay::protocol::Protocol;
@@ -164,7 +164,7 @@ impl TcpFlow {
         if heard.marks & (REROUTED | REORDERED | CLOCK_STEP) != 0 && !self.uneven(state, (host, side), heard.marks) {
             return;
         }
-        let (stamp, fresh) = (heard.stamp, heard.marks & FRESH != 0);
+        let (stamp, fresh, ahead) = (heard.stamp, heard.marks & FRESH != 0, heard.marks & AHEAD != 0);
         let [me, peer] = self.pair(side);
         let sent = (seen.frame, seen.time);
         if !ends.receiver_near() && me.echoes.sent(segment, (value, fresh), sent, seen.length) {
@@ -176,16 +176,16 @@ impl TcpFlow {
                 _ => peer.echoes.echoed(echo, seen.time, |sent, packets| state.unproven(host, sent, packets)),
             };
             let round_trip = echoed.map(|(echo, _)| seen.time - echo.time);
-            // Data that acknowledgements clock out tell that their sender is near, where it acknowledges nothing
-            // itself.
+            // Data that acknowledgements clock out tell that their sender is near, where it acknowledges none itself.
             if let Some(after) = round_trip {
                 state.hosts.responded(host, after);
             }
             let idle = self.packets <= 3 && self.idle;
-            let data = match heard.marks & AHEAD {
-                _ if segment.payload == 0 => 0,
-                AHEAD if !echoed.is_some_and(|(_, first)| first) => DATA | UNPROMPTED,
-                _ => DATA,
+            let data = match segment.payload {
+                0 => 0,
+                _ if !ahead => DATA | AGAIN,
+                _ if echoed.is_some_and(|(_, first)| first) => DATA,
+                _ => DATA | UNPROMPTED,
             };
             let flags = data | if idle { IDLE } else { 0 };
             self.observe(state, seen, stamp, round_trip, flags);
@@ -193,7 +193,7 @@ impl TcpFlow {
                 return;
             }
             if ends.to_near_at_once() && state.options.estimator != Choice::Reported {
-                return self.toward(state, seen, segment, (stamp, echo), echoed);
+                return self.toward(state, seen, segment, (stamp, echo, heard.marks & NEXT != 0), echoed);
             }
         } else if known && ends.at_once_to_far() && state.options.estimator != Choice::Reported {
             if segment.payload > 0 {
@@ -260,15 +260,14 @@ impl TcpFlow {
         state.log(&mut self.sides[seen.side].tracks.observed, of, entry);
     }
 
-    /// The near side's packet that a packet of the far side tells of: the data that it acknowledges, or the
-    /// acknowledgement whose stamp it is the first to echo.
+    /// The near side's packet that one of the far side tells of: data that it acknowledges, or whose stamp it echoes.
     #[inline]
     fn toward(
         &mut self,
         state: &mut MeterState,
         seen: &Seen<'_>,
         segment: &Segment,
-        (stamp, echo): (i64, u32),
+        (stamp, echo, next): (i64, u32, bool),
         echoed: Option<(Echo, bool)>,
     ) {
         if segment.flags & ACK == 0 {
@@ -292,7 +291,7 @@ impl TcpFlow {
                     _ if answers_syn => 0,
                     // It was not sent because they arrived.
                     0 => return state.untold(host, (echo.time, echo.frame), u32::from(echo.pure), seen.time),
-                    _ if echo.awaited(segment) => ECHOED | AWAITED,
+                    _ if next && echo.awaited(segment) => ECHOED | AWAITED,
                     _ => ECHOED,
                 };
                 (echo.frame, echo.time, echo.length, flags, u32::from(echo.pure))
@@ -379,6 +378,7 @@ mod tests {
     use crate::read::Frame;
     use crate::write::{Datagram, End, Header};
     use std::net::Ipv4Addr;
+    type Packet = (f64, bool, [u32; 2], (u32, u32), u16, u8);
 
     /// A meter that was given these: time, ms; whether the far side sends; sequence numbers, stamps, bytes and flags.
     fn seen(packets: &[Packet], prompt: bool) -> Meter {
@@ -395,8 +395,6 @@ mod tests {
         meter.state.log.put_in_order();
         meter
     }
-
-    type Packet = (f64, bool, [u32; 2], (u32, u32), u16, u8);
 
     #[test]
     fn what_ends_a_connection_may_have_waited_for_its_application() {
@@ -422,13 +420,14 @@ mod tests {
             (70.0, true, [201, 1], (60, 50)),
             (70.1, false, [1, 201], (120, 30)),
             (110.0, true, [301, 1], (100, 120)),
-            (140.0, true, [101, 1], (130, 120)),
+            (110.1, false, [1, 201], (160, 100)),
+            (190.0, true, [501, 1], (180, 160)),
+            (240.0, true, [101, 1], (230, 160)),
         ];
         let packets = packets.map(|(ms, far, numbers, stamps)| (ms, far, numbers, stamps, u16::from(far) * 100, ACK));
         let log = &seen(&packets, false).state.log;
-        let flags = [DATA, UNPROMPTED, TOWARD, ECHOED, AWAITED];
-        let found = (0..).map_while(|place| log.get(place)).map(|(_, entry)| flags.map(|flag| entry.is(flag)));
-        let named = |names: [u8; 5]| names.map(|name| name == 1);
+        let told = |entry: &Entry| [DATA, UNPROMPTED, TOWARD, ECHOED, AWAITED].map(|flag| u8::from(entry.is(flag)));
+        let found = (0..).map_while(|place| log.get(place)).map(|(_, entry)| told(entry));
         assert_eq!(
             found.collect::<Vec<_>>(),
             [
@@ -439,10 +438,11 @@ mod tests {
                 [1, 1, 0, 0, 0],
                 [1, 0, 0, 0, 0],
                 [0, 0, 1, 1, 1],
-                // Again, as after a timeout.
                 [1, 0, 0, 0, 0],
+                [0, 0, 1, 1, 0], // What is missing before it may have echoed it first.
+                // Again, as after a timeout.
+                [1, 0, 0, 0, 1],
             ]
-            .map(named)
         );
     }
 }

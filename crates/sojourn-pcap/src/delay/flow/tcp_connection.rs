@@ -26,6 +26,8 @@ pub(crate) const CLOCK_STEP: u8 = 16;
 pub(crate) const FRESH: u8 = 32;
 /// Its data comes after all that its side sent before.
 pub(crate) const AHEAD: u8 = 64;
+/// And right after that: nothing is missing before it.
+pub(crate) const NEXT: u8 = 128;
 
 /// What a segment is.
 #[derive(Debug, Clone, Copy, Default)]
@@ -85,7 +87,7 @@ impl Connection {
             peer.probe = None;
             heard.round_trip = Some(time - sent);
         }
-        heard.marks |= if me.occupy(segment, time) { AHEAD } else { 0 };
+        heard.marks |= me.occupy(segment, time);
         if let (Some((value, _)), 0) = (segment.stamps(), segment.flags & RST) {
             if me.route.changed(ttl) && known {
                 heard.marks |= REROUTED;
@@ -97,14 +99,15 @@ impl Connection {
 }
 
 impl Side {
-    /// Data may be what a round trip is measured by; whether it comes after all before.
+    /// Data may be what a round trip is measured by; whether it comes after all before ([`AHEAD`], [`NEXT`]).
     #[inline]
-    fn occupy(&mut self, segment: &Segment, time: i64) -> bool {
+    fn occupy(&mut self, segment: &Segment, time: i64) -> u8 {
         if !segment.occupies() {
-            return false;
+            return 0;
         }
         let end = segment.end();
-        let ahead = self.packets == 1 || !before(segment.seq, self.highest);
+        let next = self.packets == 1 || segment.seq == self.highest;
+        let ahead = next || !before(segment.seq, self.highest);
         if !ahead {
             self.probe = None;
         } else if self.probe.is_none() {
@@ -113,7 +116,7 @@ impl Side {
         if self.packets == 1 || before(self.highest, end) {
             self.highest = end;
         }
-        ahead
+        if next { AHEAD | NEXT } else { u8::from(ahead) * AHEAD }
     }
 
     /// The next stamp on the line of this side's clock. Nothing of a packet that was overtaken; if the clock was set,

@@ -21,6 +21,9 @@ pub(crate) const SPOKEN: u64 = 1 << 63;
 const SAMPLED: u64 = 1 << 62;
 /// Of those: who echoed it had data on its way then, and may have waited for its arrival.
 pub(crate) const AWAITED: u64 = 1 << 34;
+/// Of the others, those from the sender: data that was sent again. Its stamp may be of a time to come: Linux stamps
+/// when a connection's pace lets it go, for which timers do not wait (`__tcp_transmit_skb`, `tcp_wstamp_ns`).
+pub(crate) const AGAIN: u64 = AWAITED;
 /// New data that echoes nothing for the first time: no arrival caused it.
 pub(crate) const UNPROMPTED: u64 = 1 << 35;
 const FRAME: u64 = (1 << 34) - 1;

@@ -83,7 +83,7 @@ struct Found {
 impl Found {
     fn look(log: &Log, i: usize, track: &mut Track, hosts: &Hosts, bounds: Bounds) -> Self {
         bounds.leave(track);
-        let Bounds { least, floor, .. } = bounds;
+        let (least, floor) = (bounds.least(), bounds.floor);
         let (lift, near_least) = match track.transmission.known() {
             true => second_look::<true>(log, i, track, [least, floor], hosts),
             false => second_look::<false>(log, i, track, [least, floor], hosts),

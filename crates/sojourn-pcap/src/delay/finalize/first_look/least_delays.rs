@@ -1,6 +1,6 @@
 //! The least delays of short packets and of long ones ([`crate::delay::finalize::transmission`]).
 
-use crate::delay::log::entry::Entry;
+use crate::delay::log::entry::{AGAIN, Entry};
 
 /// Frames of handshakes and acknowledgements, and frames full of data, bytes.
 pub(crate) const SHORT: u16 = 200;
@@ -26,7 +26,7 @@ pub(crate) struct LeastDelays {
 }
 
 impl LeastDelays {
-    /// Count a packet, later than those before.
+    /// Count a packet from the sender, later than those before, unless it was sent again: its stamp may be too late.
     #[inline]
     pub(crate) fn add(&mut self, value: f64, entry: &Entry) {
         let length = entry.length();
@@ -35,7 +35,7 @@ impl LeastDelays {
             LONG.. => &mut self.long,
             _ => return,
         };
-        if least.is_none_or(|(known, ..)| value < known) {
+        if least.is_none_or(|(known, ..)| value < known) && !entry.is(AGAIN) {
             *least = Some((value, entry.place, length));
         }
     }
