@@ -59,3 +59,18 @@ impl LeastDelays {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_sent_again_is_not_the_least_and_other_lengths_are_neither() {
+        let mut leasts = LeastDelays::default();
+        for (value, flags, length) in [(9.0, 0, 1500), (3.0, AGAIN, 1500), (5.0, 0, 60), (1.0, 0, 600)] {
+            leasts.add(value, &Entry::new(1, 0, 0, flags, None).long(length));
+        }
+        assert_eq!((leasts.short, leasts.long), (Some((5.0, 0, 60)), Some((9.0, 0, 1500))));
+        assert_eq!(leasts.longer(), Some(4.0));
+    }
+}
