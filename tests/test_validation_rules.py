@@ -362,10 +362,13 @@ def test_tables_of_adaptive_streaming_are_written_from_its_runs():
         return {"point": labels, "adaptive": viewers(clients_stalled_pct=50)[0] | numbers}
 
     runs = Fake(make)
-    depends, places = readings.tables(runs)
+    depends, places, together = readings.tables(runs)
     assert len(list(depends.rows)) == len(readings.READINGS)
     assert next(iter(depends.rows)) == [readings.FIRST, *["1.00"] * 6, *["50"] * 3]
     assert list(places.rows)[-1] == ["2BDP", "8", "84", "80", "80", "80"]
+    ours = ["120", "80", "−5 %", "+27 %", "0.15", "0.4"]
+    assert list(together.rows)[-1] == ["2BDP", "8", "95", "84", *ours, *ours]
+    assert "carried: 8 at 709 kb/s are 95 %, and 84 % were filled.\n" in together.text
     second, fourth, aims, fifth = streaming.tables(runs)
     assert second.rows[2] == ["default", "60", "30xBDP", "5", "50 (100)", "10 (645)", "15 (1348)"]
     assert second.rows[-1] == ["BBA-2", "640", "any", "30", "50 (0)", "60 (0)", "90 (0)"]
