@@ -136,6 +136,13 @@ def test_a_household_has_the_people_that_the_study_gives_it() -> None:
     )
 
 
+def test_a_load_made_of_others_is_followed_by_them() -> None:
+    told = shipped({"sweep": {"workload": ["none", "household-evening", "software-update"]}})
+    assert [each.name for each in told] == ["household-evening", "cloud-backup", "software-update"]
+    assert "BBR since April 2019" in told[-1].source, "why an evening loses so much is on the page"
+    assert [each.name for each in shipped({"workload": "torrent"})] == ["torrent"]
+
+
 def test_a_page_of_captures_says_what_was_read() -> None:
     here = said([result("a")], captured=True, document={"duration": "9s"})
     assert here["Captures"] == "1 500 packets in front of the queue" and here["They last"] == "9s"

@@ -42,7 +42,7 @@ class Shipped:
 
 
 def shipped(document: Mapping[str, Any]) -> list[Shipped]:
-    """Return what a study names of what ships, in the order of the study."""
+    """Return what a study names of what ships, in its order; what a load is made of follows it."""
     own = document.get("workload") or {}
     labels = (document.get("sweep") or {}).get("workload") or ()
     loads = [own] if isinstance(own, str) else [name for name in labels if name not in own]
@@ -53,9 +53,16 @@ def shipped(document: Mapping[str, Any]) -> list[Shipped]:
         known["household"]["about"] = f"people of a house today: {_people(households)}"
     goals = dict.fromkeys(goal["threshold"] for goal in document.get("goals") or () if "threshold" in goal)
     quoted = [thresholds()[name] for name in goals]
-    return [Shipped(name, **known[name]) for name in names if name in known] + [
+    loads_of = dict.fromkeys(each for name in names if name in known for each in (name, *_parts(name, known)))
+    return [Shipped(name, **known[name]) for name in loads_of] + [
         Shipped(each.name, each.about, each.source, each.remembered) for each in quoted
     ]
+
+
+def _parts(name: str, known: Mapping[str, Any]) -> list[str]:
+    """Return the loads that a load is made of: its source says to see them."""
+    source = known[name]["source"]
+    return [part for part in known if part in source] if source.startswith("see ") else []
 
 
 def _people(households: Sequence[Mapping[str, Any]]) -> str:
