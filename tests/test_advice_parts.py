@@ -16,9 +16,10 @@ from sojourn.errors import SojournError
 from sojourn.parts.clips import open_clip
 from sojourn.report import advice
 from sojourn.report.advice import sentences
+from sojourn.report.answer import scores
 from sojourn.results.interval import half_width
 from sojourn.study.toml import toml_value
-from sojourn.sweep.advice import Found, Search, elimination, name_of, scores, study_file
+from sojourn.sweep.advice import Found, Search, elimination, name_of, study_file
 from sojourn.sweep.advice.candidates import Rule, discipline, fifo, read_candidates
 from sojourn.sweep.advice.goals import read_goal
 from sojourn.sweep.advice.line import Line, Times, read_users

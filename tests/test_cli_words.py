@@ -21,7 +21,7 @@ from sojourn.errors import SojournError
 from sojourn.report import html, sections, several
 from sojourn.report.files import Files
 from sojourn.results import atomic
-from sojourn.sweep.suites.catalogue import names
+from sojourn.study.suites.catalogue import names
 
 
 def flow(name: str, lost: int, packets: int) -> dict[str, Any]:

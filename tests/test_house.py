@@ -21,6 +21,12 @@ from sojourn.cli import VERBS
 
 PACKAGE = ROOT / "python" / "sojourn"
 CODE = ("crates", "python", "tools", "tests", "benches", "fuzz")
+FLOORS = (
+    *("errors", "parts", "qoe", "study", "results", "losses", "report", "capture", "sweep", "cli"),
+    "__main__",
+)
+UPWARDS = {("qoe", name) for name in ("study.links", "study.thresholds", "study.units", "results.interval")}
+"""What scores read of a study's values, and a formula: each imports nothing of its package but such."""
 
 
 def tracked(folder: Path) -> list[Path]:
@@ -66,6 +72,25 @@ def test_no_two_files_of_the_package_import_each_other() -> None:
     assert len(modules) > 100
     graph = {file: imports(file, modules) for file in modules.values()}
     assert circle(graph) == []
+
+
+def test_no_package_imports_from_one_above_it() -> None:
+    modules = {
+        ".".join(file.relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__"): file
+        for file in tracked(PACKAGE)
+        if file.suffix == ".py"
+    }
+    assert {name.partition(".")[0] for name in modules} == {*FLOORS, "__init__"}
+    named = {f"sojourn.{name}": file for name, file in modules.items()}
+    places = {file: name for name, file in modules.items()}
+    found = {
+        (room, places[other])
+        for file, name in places.items()
+        for other in imports(file, named)
+        if (room := name.partition(".")[0]) != "__init__"
+        and FLOORS.index(places[other].partition(".")[0]) > FLOORS.index(room)
+    }
+    assert found == UPWARDS
 
 
 @pytest.mark.parametrize("crate", [folder.name for folder in sorted((ROOT / "crates").iterdir())])

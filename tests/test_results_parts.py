@@ -13,9 +13,9 @@ import pytest
 from sojourn.cli import progress
 from sojourn.errors import StoreError
 from sojourn.results import open_results
-from sojourn.results.bounds import bounds
 from sojourn.results.duration import duration
 from sojourn.results.series import flow_series, queue_series
+from sojourn.study.bounds import bounds
 from test_figures import result, write_results
 
 

@@ -198,6 +198,13 @@ def test_a_suite_fails_with_a_run_or_with_a_check(
         asked.append(given)
         return SimpleNamespace(broken=broken, lines=["one", "two"], told={})
 
+    opened: list[Any] = []
+
+    def opens(**options: Any) -> Workers:
+        opened.append(options)
+        return open_workers(**options)
+
+    monkeypatch.setattr(suite_verb, "open_workers", opens)
     monkeypatch.setattr(report_suite, "write_suite", write)
     words = ["--case", "5.4", "--link", "1Mbit/10ms", "8Mbit/20ms", "--seeds", "2", "--jobs", "3"]
     assert call(["suite", "rfc7928", "--aqm", "codel", *words]) == code
@@ -207,8 +214,9 @@ def test_a_suite_fails_with_a_run_or_with_a_check(
         *(f"sojourn: note: {note}" for note in notes[: suite_verb._MOST_NOTES]),
         "sojourn: note: 3 more such notes, on other cases",
     ]
-    _, _, everything, command, folder, jobs = asked[0]
+    _, _, everything, command, folder, submit = asked[0]
     assert [each.link.name for each in everything] == ["1Mbit/10ms", "8Mbit/20ms"]
     assert {tuple(scheme.name for scheme in each.schemes) for each in everything} == {("fifo", "codel")}
-    assert jobs == 3 and folder == Path("results/suite-rfc7928")
+    assert opened == [{"jobs": 3}] and submit.__self__.window == 6
+    assert folder == Path("results/suite-rfc7928")
     assert command == ("sojourn suite rfc7928 --aqm codel --case 5.4 --link 1Mbit/10ms 8Mbit/20ms --seeds 2")

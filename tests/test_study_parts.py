@@ -21,11 +21,11 @@ from sojourn.results.path import flatten, link_of, look_up, paths
 from sojourn.results.sizes import sizes
 from sojourn.study import links, replications
 from sojourn.study.inputs import recorded, trace, video, voice
+from sojourn.study.suites.catalogue import Case, Suite
+from sojourn.study.suites.link import Link
+from sojourn.study.suites.presets import Preset
+from sojourn.study.suites.schemes import read as read_schemes
 from sojourn.study.units import bits_per_second, bytes_of, nanoseconds, seconds
-from sojourn.sweep.suites.catalogue import Case, Suite
-from sojourn.sweep.suites.link import Link
-from sojourn.sweep.suites.presets import Preset
-from sojourn.sweep.suites.schemes import read as read_schemes
 
 
 def test_times_rates_and_sizes_have_the_scales_of_their_units() -> None:

@@ -20,7 +20,7 @@ from sojourn.errors import SojournError
 from sojourn.report.suite.checks import checks, even, told
 from sojourn.report.suite.ellipse import Ellipse
 from sojourn.study import Study
-from sojourn.sweep.suites import (
+from sojourn.study.suites import (
     Link,
     Preset,
     Suite,
@@ -32,7 +32,7 @@ from sojourn.sweep.suites import (
     sized,
     with_baseline,
 )
-from sojourn.sweep.suites.link import half_up
+from sojourn.study.suites.link import half_up
 
 SUITE = Suite.load("rfc7928")
 

@@ -16,7 +16,7 @@ from sojourn.report.suite import case_page, drawn, markdown, pages, tables
 from sojourn.report.suite.checks import Check
 from sojourn.report.suite.rows import SCHEMA, _classes, _harmed, _numbers, _web
 from sojourn.report.suite.view import View, views
-from sojourn.sweep.suites import Expanded, Link, Preset, Suite, expand, read_schemes
+from sojourn.study.suites import Expanded, Link, Preset, Suite, expand, read_schemes
 
 SUITE = Suite.load("rfc7928")
 

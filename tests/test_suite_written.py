@@ -12,7 +12,7 @@ from conftest import Command
 from sojourn.report import suite
 from sojourn.report.suite import pages, write_suite
 from sojourn.report.suite.checks import Check
-from sojourn.sweep.suites import Preset, Suite
+from sojourn.study.suites import Preset, Suite
 from test_suite_tables import SUITE, expanded, rows
 
 ABOUT = "l 5.4 fifo: w: f, expected e"

@@ -15,8 +15,7 @@ from sojourn.cli.progress import Progress
 from sojourn.errors import SojournError
 from sojourn.results.duration import duration
 from sojourn.study import assignments, counted
-from sojourn.sweep.campaign import Campaign
-from sojourn.sweep.suites import (
+from sojourn.study.suites import (
     Expanded,
     Link,
     Preset,
@@ -27,9 +26,10 @@ from sojourn.sweep.suites import (
     sized,
     with_baseline,
 )
-from sojourn.sweep.suites import (
+from sojourn.study.suites import (
     knobs as turned,
 )
+from sojourn.sweep.campaign import Campaign
 from sojourn.sweep.workers import cores, open_workers
 
 _AtLeastOne = validators.Number(gte=1)
@@ -138,7 +138,10 @@ def suite(
         preset=preset,
         out=out,
     )
-    written = write_suite(chosen, given, everything, command, folder, jobs or cores())
+    jobs = jobs or cores()
+    with open_workers(jobs=jobs) as workers:  # a process starts when it is given something
+        submit = workers.submit if jobs > 1 else None
+        written = write_suite(chosen, given, everything, command, folder, submit)
     if json:
         print(_json.dumps(written.told, ensure_ascii=False, allow_nan=False))
     else:

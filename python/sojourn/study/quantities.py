@@ -12,7 +12,7 @@ from typing import Any
 
 from sojourn.errors import quoted
 from sojourn.qoe.quantiles import STATISTICS
-from sojourn.results.bounds import beyond
+from sojourn.study.bounds import beyond
 from sojourn.study.thresholds import thresholds
 
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from sojourn.report.advice.goals import all_kept, goals
 from sojourn.report.advice.names import About, article, between, named, number, under, who
 from sojourn.report.answer.cells import listed
+from sojourn.report.answer.scores import OWN_SCALE
 from sojourn.report.figures.values import upper
 from sojourn.study import counted
 from sojourn.study.units import percent
-from sojourn.sweep.advice.scores import OWN_SCALE
 
 _DECIDED = {
     "best": "the best mean under the worst load decided",

@@ -17,9 +17,9 @@ from math import isfinite
 from typing import Any
 
 from sojourn.report.figures.values import lower, value
-from sojourn.results.bounds import bounds
 from sojourn.results.interval import Sample
 from sojourn.results.path import look_up
+from sojourn.study.bounds import bounds
 from sojourn.study.links import called, way_of
 from sojourn.study.thresholds import Limit, Threshold, thresholds
 from sojourn.study.units import percent

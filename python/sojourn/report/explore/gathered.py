@@ -22,10 +22,10 @@ from sojourn.report.figures.values import Value, axis_name, has_name, value
 from sojourn.report.listening import listen
 from sojourn.results import Results, engines, excess
 from sojourn.results.bounded import awaited, lower_bounds
-from sojourn.results.bounds import bounds
 from sojourn.results.interval import Sample
 from sojourn.results.limits import Cell, by_cell
 from sojourn.results.path import flatten, has_connections, look_up
+from sojourn.study.bounds import bounds
 from sojourn.study.links import called
 
 MOST_BINS = 120

@@ -1,7 +1,8 @@
 """The pages and tables of a suite: an overview, a page for every case, JSON and Parquet."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from sojourn.report.suite.rows import SCHEMA, rows
 from sojourn.results import Results, atomic
 from sojourn.results.atomic import writing
 from sojourn.study.identity import engine
-from sojourn.sweep.suites import Expanded, Preset, Suite
+from sojourn.study.suites import Expanded, Preset, Suite
 
 FORMAT = 1
 """Version of ``suite.json``."""
@@ -40,11 +41,16 @@ class Written:
 
 
 def write_suite(
-    suite: Suite, preset: Preset, everything: Sequence[Expanded], command: str, out: Path, jobs: int = 1
+    suite: Suite,
+    preset: Preset,
+    everything: Sequence[Expanded],
+    command: str,
+    out: Path,
+    submit: Callable[..., Future[Any]] | None = None,
 ) -> Written:
     """Write ``index.html``, a page for every case, ``suite.json`` and ``suite.parquet`` into a directory.
 
-    Pages are drawn in so many processes as `jobs`.
+    Pages are drawn where `submit` has it done, which is as that of an executor; without it, here.
 
     Raises
     ------
@@ -71,7 +77,7 @@ def write_suite(
         atomic.write(out / "suite.parquet", lambda file: whole.write_parquet(file))
         text = json.dumps(printed, ensure_ascii=False, allow_nan=False, indent=1)
         atomic.write(out / "suite.json", lambda file: file.write(text.encode()))
-        pages = write_pages(suite, preset, everything, tables, found, command, out, jobs)
+        pages = write_pages(suite, preset, everything, tables, found, command, out, submit)
     broken = [check for check in found if check.holds is False]
     lines = [_line(check) for check in found]
     lines.append(told(found, everything))

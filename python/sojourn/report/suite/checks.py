@@ -24,9 +24,9 @@ import polars as pl
 
 from sojourn.results.interval import half_width
 from sojourn.study import counted
+from sojourn.study.suites import Expanded
+from sojourn.study.suites.link import rate_bps
 from sojourn.study.units import bit_rate, percent
-from sojourn.sweep.suites import Expanded
-from sojourn.sweep.suites.link import rate_bps
 
 OF_CAPACITY, OF_DROPS, FACTOR = 0.005, 0.01, 2.0
 LAW = 0.76

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,8 +21,7 @@ from sojourn.report.suite.view import View, views
 from sojourn.results import Results, atomic
 from sojourn.study import counted
 from sojourn.study.identity import engine
-from sojourn.sweep.suites import Expanded, Preset, Suite
-from sojourn.sweep.workers import open_workers
+from sojourn.study.suites import Expanded, Preset, Suite
 
 
 def write_pages(
@@ -32,9 +32,9 @@ def write_pages(
     found: Sequence[Check],
     command: str,
     out: Path,
-    jobs: int,
+    submit: Callable[..., Future[Any]] | None,
 ) -> Path:
-    """Write ``index.html`` and ``LINK/CASE.html`` for every case, in several processes; return the former."""
+    """Write ``index.html`` and ``LINK/CASE.html`` for every case, by `submit` if given; return the former."""
     versions = f"sojourn {_core.version()}, engine {engine()}"
     about = {"suite": suite, "preset": preset, "command": command, "versions": versions}
     tasks = [
@@ -45,10 +45,9 @@ def write_pages(
         )
         for each, table in zip(everything, found_rows, strict=True)
     ]
-    if jobs > 1 and len(tasks) > _FEW_CASES:
-        with open_workers(jobs=min(jobs, len(tasks))) as workers:
-            waiting = [workers.submit(_write_case, *task, about, out) for task in tasks]
-            pages = [each.result() for each in waiting]
+    if submit is not None and len(tasks) > _FEW_CASES:
+        waiting = [submit(_write_case, *task, about, out) for task in tasks]
+        pages = [each.result() for each in waiting]
     else:
         pages = [_write_case(*task, about, out) for task in tasks]
     links = list(dict.fromkeys(each.link.name for each in everything))

@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 
 from sojourn.results import Results
-from sojourn.sweep.suites import Expanded
+from sojourn.study.suites import Expanded
 
 ALL = "all"
 """The class of all traffic at the bottleneck."""

@@ -15,7 +15,7 @@ from sojourn.results.excess import WHY
 from sojourn.results.interval import half_width
 from sojourn.study import counted
 from sojourn.study.point import Point
-from sojourn.sweep.suites import Scheme
+from sojourn.study.suites import Scheme
 
 
 def parameters(view: View) -> Table:

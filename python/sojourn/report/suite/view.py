@@ -9,7 +9,7 @@ import polars as pl
 
 from sojourn.report.suite.rows import setting_of
 from sojourn.results import Results
-from sojourn.sweep.suites import Expanded
+from sojourn.study.suites import Expanded
 
 
 @dataclass(frozen=True)

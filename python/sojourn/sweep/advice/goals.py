@@ -8,7 +8,7 @@ from sojourn.errors import SojournError, quoted
 from sojourn.qoe.network import PLAYERS
 from sojourn.report.answer.goals import Goal, named
 from sojourn.report.figures.values import lower, value
-from sojourn.results.bounds import beyond
+from sojourn.study.bounds import beyond
 from sojourn.study.thresholds import Threshold, thresholds
 
 _GOAL = re.compile(r"\s*([a-z][a-z0-9_.-]*)\s*(>=|<=)\s*([0-9.eE+-]+)\s*")

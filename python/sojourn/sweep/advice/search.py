@@ -5,10 +5,11 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from sojourn.errors import SojournError
+from sojourn.report.answer import scores
 from sojourn.report.answer.goals import Goal
 from sojourn.study import Point, Study
 from sojourn.study.grouped import grouped
-from sojourn.sweep.advice import elimination, scores
+from sojourn.sweep.advice import elimination
 from sojourn.sweep.advice.elimination import Cell, Standing
 from sojourn.sweep.advice.loads import IDLE, NONE
 from sojourn.sweep.advice.question import FIRST, MOST, Question

@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 
 from sojourn.errors import SojournError
 from sojourn.report.figures.plot import Plot, Spec
-from sojourn.results.bounds import bounds
 from sojourn.results.interval import half_width
 from sojourn.results.path import look_up
+from sojourn.study.bounds import bounds
 
 
 class Kind(ABC):

@@ -10,7 +10,7 @@ from typing import Any
 
 from sojourn.errors import SojournError, printable, quoted
 from sojourn.study import library
-from sojourn.sweep.suites.link import Link
+from sojourn.study.suites.link import Link
 
 FOLDER = library.SHIPPED / "suites"
 """Where the suites that ship lie."""

@@ -24,7 +24,7 @@ from sojourn.parts.clips import open_clip
 from sojourn.qoe.web import mos_of_plt
 from sojourn.report.answer.goals import Goal, number_at, of_links, usual
 from sojourn.results.bounded import lower_bounds
-from sojourn.results.bounds import bounds
+from sojourn.study.bounds import bounds
 
 FIRST_PICTURE = "adaptive.startup_delay_ms.median"
 OWN_SCALE = ("adaptive", "browser", "call", "gaming", "page", "responsiveness")

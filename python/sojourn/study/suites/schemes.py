@@ -194,7 +194,7 @@ def _text(value: Any) -> str:
 
 
 def _doubled(time: str) -> str:
+    from sojourn.study.suites.link import time_text
     from sojourn.study.units import nanoseconds
-    from sojourn.sweep.suites.link import time_text
 
     return time_text(2 * nanoseconds(time))

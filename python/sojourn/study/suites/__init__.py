@@ -7,12 +7,12 @@ study with results of its own, so that it is interrupted and resumed, shown and 
 >>> expand(suite.cases[0], Link.read("10Mbit/40ms"), read_schemes(["codel"]), 5, Preset()) # doctest: +SKIP
 """
 
-from sojourn.sweep.suites.catalogue import Case, Suite, Under, names
-from sojourn.sweep.suites.expand import Expanded, expand, folder_of, sized
-from sojourn.sweep.suites.link import Link
-from sojourn.sweep.suites.presets import Preset
-from sojourn.sweep.suites.schemes import Scheme, knobs, with_baseline
-from sojourn.sweep.suites.schemes import read as read_schemes
+from sojourn.study.suites.catalogue import Case, Suite, Under, names
+from sojourn.study.suites.expand import Expanded, expand, folder_of, sized
+from sojourn.study.suites.link import Link
+from sojourn.study.suites.presets import Preset
+from sojourn.study.suites.schemes import Scheme, knobs, with_baseline
+from sojourn.study.suites.schemes import read as read_schemes
 
 __all__ = [
     "Case", "Expanded", "Link", "Preset", "Scheme", "Suite", "Under", "expand", "folder_of", "knobs", "names",

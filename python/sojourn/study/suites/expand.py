@@ -7,12 +7,12 @@ from pathlib import Path
 
 from sojourn.errors import SojournError
 from sojourn.study import Study
+from sojourn.study.suites.catalogue import Case, Under
+from sojourn.study.suites.link import Link, rate_bps
+from sojourn.study.suites.presets import Preset
+from sojourn.study.suites.schemes import Queue, Scheme
 from sojourn.study.toml import toml_value
 from sojourn.study.units import nanoseconds
-from sojourn.sweep.suites.catalogue import Case, Under
-from sojourn.sweep.suites.link import Link, rate_bps
-from sojourn.sweep.suites.presets import Preset
-from sojourn.sweep.suites.schemes import Queue, Scheme
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sojourn.errors import SojournError, quoted
+from sojourn.study.suites.catalogue import Case, Suite
+from sojourn.study.suites.link import Link, rate_bps
 from sojourn.study.units import nanoseconds
-from sojourn.sweep.suites.catalogue import Case, Suite
-from sojourn.sweep.suites.link import Link, rate_bps
 
 
 @dataclass(frozen=True)
