@@ -5,23 +5,23 @@
 >>> found.ranking.chosen, found.as_json()["verdicts"]                               # doctest: +SKIP
 
 Goals (:mod:`.goals`) are judged cell by cell (:mod:`.verdicts`), choices are compared by regret
-(:mod:`.regrets`), and what was found is put into words (:mod:`.preface`, :mod:`.wording`).
+(:mod:`.regrets`), and what was found is put into words (:mod:`.wording`).
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sojourn.report.answer import preface, wording
-from sojourn.report.answer.cells import Cell, Cells, queue_axes, sort
+from sojourn.report.answer.cells import Cells, queue_axes, sort
 from sojourn.report.answer.goals import Goal, goals_of, scored_users, unjudged, unscored
 from sojourn.report.answer.regrets import Ranking, rank
-from sojourn.report.answer.verdicts import CLOSE, Finding, Verdict, judge, known
+from sojourn.report.answer.verdicts import CLOSE, Finding, Verdict, Verdicts, judge
+from sojourn.report.answer.wording import choice as choice_words
+from sojourn.report.answer.wording import goals_kept, preface, rounds, unanswered
 from sojourn.results import beds
-from sojourn.results.bounded import awaited
 from sojourn.results.sizes import Size, sizes
 from sojourn.study import label_text
-from sojourn.study.replications import looks, most, precision
+from sojourn.study.replications import looks
 
 __all__ = ["Answer", "Goal", "Ranking", "Size", "Verdict", "answer", "queue_axes"]
 
@@ -168,94 +168,60 @@ def answer(
         )
         if document.get("goals"):
             nothing = "No result has a value for any of the study's goals, so nothing can be judged."
-        said = [nothing, *wording.unscored(unscored(document, results))]
+        said = [nothing, *unanswered.unscored(unscored(document, results))]
         return Answer("What users get", said, [], cells, goals)
     ranking = rank(cells, goals)
-    kinds = list(dict.fromkeys(user["kind"] for user in document.get("users") or () if "kind" in user))
-    sentences = preface.opening(goals, bool(document.get("goals")), kinds)
-    sentences += preface.loss(goals, bool(document.get("goals")), results)
     of_choices = {
         choice: sizes(r for condition in cells.conditions for r in cells.at(condition, choice))
         for choice in cells.choices
     }
-    callers = [cell for cell in cells.cells.values() if any(run.get("voice") for run in cell)]
-    rounds = _rounds(document, verdicts, callers) + _known(document, callers)
-    once = all(len(cell) == 1 for cell in cells.cells.values())
+    kinds = list(dict.fromkeys(user["kind"] for user in document.get("users") or () if "kind" in user))
+    sentences = preface.opening(goals, bool(document.get("goals")), kinds)
+    sentences += preface.loss(goals, bool(document.get("goals")), results)
     if cells.axes:
-        sentences += wording.headline(cells, ranking, goals, once)
-        sentences += wording.left_out(cells, ranking, verdicts)
-        for choice in ranking.chosen[:1] if len(ranking.chosen) < len(cells.choices) else []:
-            sentences.append(wording.kept(cells, verdicts, choice))
-            if of_choices[choice]:
-                sentences.append(wording.size_sentence(choice, of_choices[choice], cells))
-        sentences += wording.missing(cells, ranking)
-        items = wording.by_condition(cells, verdicts)
+        sentences += _chosen(cells, goals, ranking, verdicts, of_choices)
+        items = goals_kept.by_condition(cells, verdicts)
     else:
-        sentences += [preface.compares_nothing(axes), *wording.by_cell(cells, verdicts)]
+        sentences += [preface.compares_nothing(axes), *goals_kept.by_cell(cells, verdicts)]
         items = []
     if document.get("goals") or scored_users(goals):
         judged = {found.goal.path.split(".")[0] for v in verdicts.values() for found in v.findings}
-        sentences += wording.unscored([of for of in unscored(document, results) if of not in judged])
-    sentences += wording.unjudged(cells, unjudged(goals, results)) if document.get("goals") else []
-    sentences += wording.first_pictures(cells, goals, ranking.chosen[0] if ranking.chosen else None)
-    sentences += wording.without_values(cells, goals, verdicts)
+        sentences += unanswered.unscored([of for of in unscored(document, results) if of not in judged])
+    sentences += unanswered.unjudged(cells, unjudged(goals, results)) if document.get("goals") else []
+    sentences += unanswered.first_pictures(cells, goals, ranking.chosen[0] if ranking.chosen else None)
+    sentences += unanswered.without_values(cells, goals, verdicts)
     sentences += beds.doubts(results)
+    callers = [cell for cell in cells.cells.values() if any(run.get("voice") for run in cell)]
+    reached = rounds.reached(document, verdicts, callers) + rounds.scores_known(document, callers)
     return Answer(
         title=preface.title(cells),
-        sentences=[*sentences, *([rounds] if rounds else [])],
+        sentences=[*sentences, *([reached] if reached else [])],
         items=items,
         cells=cells,
         goals=goals,
         ranking=ranking,
         verdicts=verdicts,
         sizes={choice: found for choice, found in of_choices.items() if found},
-        rounds=rounds,
+        rounds=reached,
         looks=looks(document),
     )
 
 
-def _rounds(
-    document: Mapping[str, Any], verdicts: Mapping[tuple[str, str], Verdict], callers: Sequence[Cell]
-) -> str:
-    """Say what came of running until all verdicts are certain."""
-    if document.get("repeat") != "auto":
-        return ""
-    open_ones = [verdict for verdict in verdicts.values() if verdict.word == CLOSE]
-    counts = [finding.replications for verdict in verdicts.values() for finding in verdict.findings]
-    few, many = min(counts), max(counts)
-    ran = f"{few}" if few == many else f"{few} to {many}"
-    if not open_ones:
-        return f'With repeat = "auto" every verdict is certain after {ran} replications.'
-    left = f"{len(open_ones)} of {len(verdicts)} verdicts are" if len(open_ones) > 1 else "one verdict is"
-    if many >= most(document):
-        ran += " replications, the most that the study allows"
-        return f'With repeat = "auto" {left} not certain after {ran}.'
-    if all(verdict.of_length for verdict in open_ones):
-        findings = [finding for verdict in open_ones for finding in verdict.findings]
-        few = awaited(found.goal.path for found in findings if found.at_least) or "loads"
-        found = f"too few {few} had ended when the runs did"
-        if any(finding.of_others for finding in findings) or any(one.lacking for one in open_ones):
-            found = f"some runs have no number, or too few {few} that had ended"
-        why = f"{found}, which longer runs tell, and not more of them"
-        return f'With repeat = "auto" {left} not certain after {ran} replications: {why}.'
-    asked = precision(document)
-    left_so = asked is not None and all(known(cell, asked) for cell in callers)
-    if left_so and all(verdict.of_scores for verdict in open_ones):
-        why = "what is in doubt are opinion scores alone, of which only the mean is asked"
-        return f'With repeat = "auto" {left} not certain after {ran} replications: {why}, to ±{asked:g} MOS.'
-    return (
-        f'With repeat = "auto" {left} not certain yet after {ran} replications; run the study again to go on.'
-    )
-
-
-def _known(document: Mapping[str, Any], callers: Sequence[Cell]) -> str:
-    """Say in how many of the cells with callers their scores are known as well as was asked."""
-    asked = precision(document)
-    if asked is None or not callers:
-        return ""
-    open_ones = sum(not known(cell, asked) for cell in callers)
-    where = f"{len(callers) - open_ones} of {len(callers)} cells" if open_ones else "every cell"
-    return f" Callers' mean opinion scores are known to ±{asked:g} MOS in {where}."
+def _chosen(
+    cells: Cells,
+    goals: Sequence[Goal],
+    ranking: Ranking,
+    verdicts: Verdicts,
+    of_choices: Mapping[str, Sequence[Size]],
+) -> list[str]:
+    """Say which choice is best, and what comes with it."""
+    said = choice_words.headline(cells, ranking, goals, once=all(len(c) == 1 for c in cells.cells.values()))
+    said += unanswered.left_out(cells, ranking, verdicts)
+    for choice in ranking.chosen[:1] if len(ranking.chosen) < len(cells.choices) else []:
+        said.append(goals_kept.of_choice(cells, verdicts, choice))
+        if of_choices[choice]:
+            said.append(choice_words.size_sentence(choice, of_choices[choice], cells))
+    return said + unanswered.missing(cells, ranking)
 
 
 def _goal(goal: Goal) -> dict[str, Any]:

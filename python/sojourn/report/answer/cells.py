@@ -13,6 +13,8 @@ Cell = Sequence[Mapping[str, Any]]
 """The replications of one cell, in order."""
 
 _UNIT_WORDS = {"pkt": "packets"}
+_MOST_NAMED = 6
+"""Conditions that one line names."""
 
 
 @dataclass(frozen=True)
@@ -186,3 +188,15 @@ def listed(words: Sequence[str]) -> str:
     """Write words as an enumeration."""
     between, last = ("; ", "; and ") if any(", " in word for word in words) else (", ", " and ")
     return words[0] if len(words) == 1 else between.join(words[:-1]) + last + words[-1]
+
+
+def quoted(condition: str) -> str:
+    """Write a condition so that the workload “none” is not read as the word."""
+    return ", ".join("“none”" if label == "none" else label for label in condition.split(", "))
+
+
+def in_brief(found: Sequence[str], total: int) -> str:
+    """Name the conditions, or count them where the table below reads more easily than a list."""
+    if len(found) > _MOST_NAMED:
+        return f"{len(found)} of the {total} conditions"
+    return listed([quoted(one) for one in found])

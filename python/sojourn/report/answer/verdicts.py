@@ -1,6 +1,6 @@
 """Whether a cell keeps its goals: yes, no, or not certain, and what would settle it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sojourn.report.answer.cells import Cell, Cells
@@ -176,6 +176,10 @@ def find(goal: Goal, sample: Sample, confidence: float, at_least: bool = False, 
     if word == YES and (at_least or lacking):
         word = CLOSE
     return Finding(goal, sample.mean, interval, word, len(sample.values), settled, at_least, lacking)
+
+
+Verdicts = Mapping[tuple[str, str], Verdict]
+"""By condition and choice."""
 
 
 def judge(cells: Cells, goals: Sequence[Goal], looks: int = 1) -> dict[tuple[str, str], Verdict]:

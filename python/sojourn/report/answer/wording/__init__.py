@@ -1,0 +1,1 @@
+"""The answer in sentences, in the order in which they are read. Each says what was measured, and no more."""
