@@ -14,19 +14,9 @@ import pytest
 from conftest import HANGS_S, Command
 from test_emulate import PATH, bed, serving
 
+from benches.emulator.endings import below
+
 pytestmark = [pytest.mark.real_time, pytest.mark.usefixtures(bed.__name__)]
-
-
-def below(marker: str) -> list[int]:
-    """Return the processes that have a marker among their variables."""
-    found = []
-    for place in Path("/proc").glob("[0-9]*/environ"):
-        try:
-            if marker.encode() in place.read_bytes():
-                found.append(int(place.parts[2]))
-        except OSError:
-            continue
-    return found
 
 
 @pytest.mark.parametrize("how", ["term", "kill parent", "kill helper", "kill command", "hangup"])

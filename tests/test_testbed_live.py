@@ -12,9 +12,9 @@ from typing import Any
 import polars as pl
 import pytest
 from conftest import HANGS_S, Command
-from test_emulate import refused
+from test_emulate import bed
 
-pytestmark = pytest.mark.real_time
+pytestmark = [pytest.mark.real_time, pytest.mark.usefixtures(bed.__name__)]
 
 STUDY = """
 name = "live"
@@ -57,12 +57,6 @@ losses = ["down"]
 series = true
 traffic = { links = ["down"] }
 """
-
-
-@pytest.fixture(scope="module", autouse=True)
-def bed() -> None:
-    if why := refused():
-        pytest.skip(why)
 
 
 def study(folder: Path, text: str = STUDY) -> Path:

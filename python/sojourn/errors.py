@@ -1,4 +1,4 @@
-"""Errors that are one sentence: what was found, what was expected, what to do."""
+"""Errors that are one sentence: what was found, what was expected, what to do; and words of sentences."""
 
 import re
 import reprlib
@@ -11,6 +11,15 @@ def quoted(text: object) -> str:
     """Return foreign text as a message repeats it: in quotation marks, cut to 60 characters, escaped."""
     text = str(text)
     return repr(text if len(text) <= _QUOTED else text[:_QUOTED] + "…")
+
+
+def counted(count: int, noun: str) -> str:
+    """Write a number of things.
+
+    >>> counted(1, "point"), counted(2, "point")
+    ('1 point', '2 points')
+    """
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def shown(value: object) -> str:

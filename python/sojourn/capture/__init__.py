@@ -87,15 +87,7 @@ def measure(
     """
     from sojourn import _core
 
-    for option, given in (("from", from_s), ("to", to_s)):
-        if given is not None and not isfinite(given):
-            raise CaptureError(
-                f"--{option} is {given:g}; expected seconds since the first frame, or since 1970"
-            )
-    if from_s is not None and to_s is not None and (from_s < 1e8) == (to_s < 1e8) and from_s >= to_s:
-        raise CaptureError(
-            f"the time range is empty: from {from_s:g} to {to_s:g}; expected an end after its start"
-        )
+    _check_range(from_s, to_s)
     asked = {"estimator": estimator, "local": list(local), "min_samples": min_samples}
     asked |= {"from_s": from_s, "to_s": to_s, "jobs": jobs, "uncertainty": uncertainty}
     program = None
@@ -127,3 +119,16 @@ def measure(
         return summary if table is None else {**summary, "flows": table.rows(min_samples, summary["hosts"])}
     except _core.CaptureError as error:
         raise CaptureError(str(error)) from None
+
+
+def _check_range(from_s: float | None, to_s: float | None) -> None:
+    """Refuse what is no range of times; one since 1970 and one of the capture are not compared."""
+    for option, given in (("from", from_s), ("to", to_s)):
+        if given is not None and not isfinite(given):
+            raise CaptureError(
+                f"--{option} is {given:g}; expected seconds since the first frame, or since 1970"
+            )
+    if from_s is not None and to_s is not None and (from_s < 1e8) == (to_s < 1e8) and from_s >= to_s:
+        raise CaptureError(
+            f"the time range is empty: from {from_s:g} to {to_s:g}; expected an end after its start"
+        )

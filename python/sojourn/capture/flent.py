@@ -24,6 +24,7 @@ from sojourn.capture.export import refuse_video
 from sojourn.errors import SojournError
 from sojourn.results.packet_log import ONE_QUEUE, table
 from sojourn.study import Point
+from sojourn.study.links import base_rtt_ns
 from sojourn.study.units import nanoseconds
 
 FORMAT = 4
@@ -56,9 +57,7 @@ def flent(point: Point, step_s: float = STEP_S) -> dict[str, Any]:
     arrived = {"down": _last(log, links["down"]), "up": _last(log, links["up"][::-1])}
     streams = {word: _throughput(rows, word, steps, step_s) for word, rows in arrived.items()}
     name, labels = _test(streams)
-    path = document["path"]
-    delays = [path["client-delay"], path["server-delay"], *(hop["delay"] for hop in path.get("hop", ()))]
-    base_ms = 2 * sum(map(nanoseconds, delays)) / 1e6
+    base_ms = base_rtt_ns(document) / 1e6
     waits = [_waits_ms(log, name, steps, step_s) for way in links.values() for name in way]
     results: dict[str, list[float | None]] = {
         "Ping (ms) ICMP": [
@@ -67,22 +66,8 @@ def flent(point: Point, step_s: float = STEP_S) -> dict[str, Any]:
         ]
     }
     for link, word in (("down", "download"), ("up", "upload")):
-        flows = streams[link]
-        if not flows:
-            continue
-        for number, series in enumerate(flows, 1):
-            results[labels[link].format(number)] = np.round(series, 6).tolist()
-        whole = np.sum(flows, axis=0)
-        squares = np.sum(np.square(flows), axis=0)
-        fair = [
-            None if square == 0 else round(float(total**2 / (len(flows) * square)), 6)
-            for total, square in zip(whole, squares, strict=True)
-        ]
-        results |= {
-            f"TCP {word} sum": np.round(whole, 6).tolist(),
-            f"TCP {word} avg": np.round(whole / len(flows), 6).tolist(),
-            f"TCP {word} fairness": fair,
-        }
+        if streams[link]:
+            results |= _series(streams[link], labels[link], word)
     if name == "rrul_be_nflows":
         sums = zip(results["TCP download sum"], results["TCP upload sum"], strict=True)
         results["TCP totals"] = [round(down + up, 6) for down, up in sums]
@@ -171,6 +156,22 @@ def _test(streams: Mapping[str, list[np.ndarray]]) -> tuple[str, dict[str, str]]
             return "tcp_nup", {"up": "TCP upload::{}"}
         case _:
             raise SojournError("the run carries no data of TCP, which is what Flent's tests draw")
+
+
+def _series(flows: list[np.ndarray], label: str, word: str) -> dict[str, list[float | None]]:
+    """Return the series of each flow of a direction, and of all together: sum, mean, Jain's fairness."""
+    found = {label.format(number): np.round(flow, 6).tolist() for number, flow in enumerate(flows, 1)}
+    whole = np.sum(flows, axis=0)
+    squares = np.sum(np.square(flows), axis=0)
+    fair = [
+        None if square == 0 else round(float(total**2 / (len(flows) * square)), 6)
+        for total, square in zip(whole, squares, strict=True)
+    ]
+    return found | {
+        f"TCP {word} sum": np.round(whole, 6).tolist(),
+        f"TCP {word} avg": np.round(whole / len(flows), 6).tolist(),
+        f"TCP {word} fairness": fair,
+    }
 
 
 def _metadata(

@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 
 from sojourn import _core
+from sojourn.errors import counted
 from sojourn.report import html
 from sojourn.report.figures.passive import MARKED, delay_cdf, delay_over_time, tcp_against_utp
 from sojourn.report.files import Files
@@ -14,7 +15,6 @@ from sojourn.report.sections import Section
 from sojourn.results.atomic import writing
 from sojourn.results.path import flatten
 from sojourn.results.sizes import spaced
-from sojourn.study import counted
 
 _MOST_ROWS = 600
 _MOST_PANELS = 4

@@ -40,8 +40,7 @@ import numpy as np
 import polars as pl
 
 from sojourn import _core
-from sojourn.errors import SojournError
-from sojourn.study import counted
+from sojourn.errors import SojournError, counted
 
 _UNKNOWN = (
     "rtt_ns",

@@ -15,7 +15,7 @@ packets waited longer or, where no waits are known, that carried more.
 import csv
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -82,29 +82,13 @@ def study_of(found: Workload, captures: Sequence[Path], output: Path, study: Pat
         rtt_s = _RTT_S
         written.notes.append(f"no round trip was seen: the path's is {1000 * rtt_s:g} ms, a choice")
     swept = max((near, far), key=lambda link: (waited_ms.get(link, 0.0), found.busy[link].sum()))
-    buffers = {}
-    for link, rate in rates.items():
-        bdp = max(2 * 1500, round(rate * rtt_s / 8))
-        longest_ms = waited_ms.get(link, 0.0)
-        if longest_ms > 0.5:
-            buffers[link] = max(2 * 1500, round(longest_ms / 1e3 * rate / 8))
-        else:
-            buffers[link] = bdp
-            written.notes.append(
-                f"no waiting could be seen on the link {link}: its buffer is one bandwidth-delay product"
-            )
+    buffers = _buffers(rates, rtt_s, waited_ms, written.notes)
     # Shares of a small buffer may be one size.
     limits = list(dict.fromkeys(f"{max(3000, round(buffers[swept] * share))}B" for share in _WIDER))
     seconds = found.length_ns / 1e9
-    label = f"{buffers[swept]}B"
     table = study.with_name(f"{study.stem}-measured.csv")
     rows = measured(found, near, rates[near], waits)
-    file = io.StringIO()
-    lines = csv.writer(file, lineterminator="\n")
-    lines.writerow(("value", "measured", "how"))
-    lines.writerow((f"path.{swept}.queue.limit", label, ""))
-    lines.writerows((path, f"{number:.9g}", how) for path, number, how in rows)
-    written.files[table] = file.getvalue()
+    written.files[table] = _table((f"path.{swept}.queue.limit", f"{buffers[swept]}B", ""), rows)
     beside = output.parent.absolute() == study.parent.absolute()
     mss = found.connections["a_mss"].mode().drop_nulls()
     written.files[study] = _text(
@@ -175,6 +159,32 @@ def _rates(
         why = f", as the link {other}" if rates[link] > seen[link][0] else ""
         notes.append(f"the link {link}: {said}; the study has {bit_rate(rates[link], 3)}{why}")
     return rates
+
+
+def _buffers(
+    rates: Mapping[str, int], rtt_s: float, waited_ms: Mapping[str, float], notes: list[str]
+) -> dict[str, int]:
+    """Return the bytes that the queue of each link holds: of its longest wait, or of a round trip."""
+    buffers = {}
+    for link, rate in rates.items():
+        longest_ms = waited_ms.get(link, 0.0)
+        seen = longest_ms > 0.5
+        buffers[link] = max(2 * 1500, round((longest_ms / 1e3 * rate if seen else rate * rtt_s) / 8))
+        if not seen:
+            notes.append(
+                f"no waiting could be seen on the link {link}: its buffer is one bandwidth-delay product"
+            )
+    return buffers
+
+
+def _table(first: tuple[str, str, str], rows: Iterable[tuple[str, float, str]]) -> str:
+    """Return the table of what was measured, the axis of the study in its first row."""
+    file = io.StringIO()
+    lines = csv.writer(file, lineterminator="\n")
+    lines.writerow(("value", "measured", "how"))
+    lines.writerow(first)
+    lines.writerows((path, f"{number:.9g}", how) for path, number, how in rows)
+    return file.getvalue()
 
 
 def _carried_bps(found: Workload, far: str) -> int | None:

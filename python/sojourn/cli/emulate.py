@@ -143,13 +143,7 @@ def emulate(
     words = _command(command, shell)
     if host and server is not None:
         raise SojournError("--host and --server both say what the other end is; expected one of them")
-    for name, file, suffix in (
-        ("--log", log, ".parquet"),
-        ("--pcap", pcap, ".pcapng"),
-        ("--report", report, ".html"),
-    ):
-        if file is not None:
-            _check_output(name, file, suffix)
+    _check_outputs(("--log", log, ".parquet"), ("--pcap", pcap, ".pcapng"), ("--report", report, ".html"))
     named = {"down": down, "up": up, "rtt": rtt, "queue": queue, "limit": limit}
     labels = selection(only or [])
     written = {name: value for name, value in named.items() if value is not None}
@@ -276,17 +270,20 @@ def _check(*, json: bool, strict: bool) -> int:
     return Exit.FAILED if strict and not tried[0]["held"] else Exit.DONE
 
 
-def _check_output(name: str, file: Path, suffix: str) -> None:
+def _check_outputs(*outputs: tuple[str, Path | None, str]) -> None:
     """Raise SojournError if a file cannot be written: better before an hour's run than after it."""
     from sojourn.results import atomic
 
-    folder = file.absolute().parent
-    if file.suffix != suffix or not folder.is_dir() or file.is_dir():
-        raise SojournError(
-            f"{name} is {str(file)!r}; expected a file that ends in {suffix}, in a folder that exists"
-        )
-    with atomic.writing(file):
-        atomic.probe(folder)
+    for name, file, suffix in outputs:
+        if file is None:
+            continue
+        folder = file.absolute().parent
+        if file.suffix != suffix or not folder.is_dir() or file.is_dir():
+            raise SojournError(
+                f"{name} is {str(file)!r}; expected a file that ends in {suffix}, in a folder that exists"
+            )
+        with atomic.writing(file):
+            atomic.probe(folder)
 
 
 def _written(*outputs: tuple[Path | None, Callable[[Path], None]]) -> bool:

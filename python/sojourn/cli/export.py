@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Literal
 
 from sojourn.cli.flag import Flag
-from sojourn.errors import SojournError
-from sojourn.study import Study, assignments, counted, selection
+from sojourn.errors import SojournError, counted
+from sojourn.study import Study, assignments, selection
 from sojourn.sweep.campaign import Campaign
 
 _CAPTURES = ("", ".pcapng", ".pcap", ".cap")

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from sojourn.cli.exit import Exit, complain
 from sojourn.cli.flag import Flag
-from sojourn.errors import SojournError
+from sojourn.errors import SojournError, counted
 
 _MIN_SAMPLES = 50
 _EVERY_S = 2.0
@@ -124,22 +124,8 @@ def measure(
     hosts = summary["hosts"]
     _complain(summary, min_samples)
     if report is not None:
-        from sojourn.capture.output import printable
-        from sojourn.capture.page import write_page
-        from sojourn.cli.again import again
-
-        command = again(
-            "measure",
-            *captures,
-            min_samples=min_samples if min_samples != _MIN_SAMPLES else None,
-            estimator=estimator if estimator != "auto" else None,
-            local=local,
-            filter=filter,
-            from_=from_,
-            to=to,
-            report=report,
-        )
-        write_page(summary, [printable(capture) for capture in captures], report, min_samples, command)
+        asked = {"local": local, "filter": filter, "from_": from_, "to": to}
+        _page(summary, captures, report, min_samples, estimator, asked)
     if json:
         lines = hosts if as_lines else map(_json.dumps, summary["flows"] if flows else hosts)
         sys.stdout.writelines(f"{line}\n" for line in lines)
@@ -153,6 +139,27 @@ def measure(
     return Exit.FAILED if damaged or nothing else Exit.DONE
 
 
+def _page(
+    summary: Mapping[str, Any],
+    captures: Sequence[str],
+    report: Path,
+    min_samples: int,
+    estimator: str,
+    asked: Mapping[str, Any],
+) -> None:
+    """Write the page, with the command that makes it again."""
+    from sojourn.capture.output import printable
+    from sojourn.capture.page import write_page
+    from sojourn.cli.again import again
+
+    chosen = {
+        "min_samples": min_samples if min_samples != _MIN_SAMPLES else None,
+        "estimator": estimator if estimator != "auto" else None,
+    }
+    command = again("measure", *captures, **chosen, **asked, report=report)
+    write_page(summary, [printable(capture) for capture in captures], report, min_samples, command)
+
+
 def _complain(summary: Mapping[str, Any], min_samples: int) -> None:
     for damage in summary["damage"]:
         complain(f"note: {damage['sentence']}" if damage["cut_short"] else damage["sentence"])
@@ -162,12 +169,12 @@ def _complain(summary: Mapping[str, Any], min_samples: int) -> None:
         complain(f"note: {count} of {summary['packets']} frames skipped: {reason.replace('_', ' ')}")
     if left_out := summary["left_out_by_request"]:
         every = "" if summary["packets"] else "all "
-        complain(f"note: {every}{_counted(left_out, 'frame')} left out by --filter, --from or --to")
+        complain(f"note: {every}{counted(left_out, 'frame')} left out by --filter, --from or --to")
     elif not summary["packets"]:
         complain("note: the captures hold no frame")
     if local := summary["packets_between_local_hosts"]:
         complain(
-            f"note: {_counted(local, 'packet')} between two hosts that --local names left out: "
+            f"note: {counted(local, 'packet')} between two hosts that --local names left out: "
             "expected one of them"
         )
     if summary.get("nobody_local"):
@@ -179,10 +186,10 @@ def _complain(summary: Mapping[str, Any], min_samples: int) -> None:
             "uTP do, in the order in which they came"
         )
     if few:
-        complain(f"note: {_counted(few, 'host')} with fewer than {_counted(min_samples, 'sample')} left out")
+        complain(f"note: {counted(few, 'host')} with fewer than {counted(min_samples, 'sample')} left out")
     not_measured = _not_measured(summary)
     if quic := sum(host["protocol"] == "quic" for host in not_measured):
-        complain(f"note: no round trip of {_counted(quic, 'host')} with QUIC can be had: no spin bit changed")
+        complain(f"note: no round trip of {counted(quic, 'host')} with QUIC can be had: no spin bit changed")
     for host in not_measured:
         if host["protocol"] != "quic":
             counts = host["discarded"].items()
@@ -191,12 +198,8 @@ def _complain(summary: Mapping[str, Any], min_samples: int) -> None:
                 or host["from_remote"]
             )
             who = f"{host['remote']} ({host['protocol']})"
-            packets = _counted(host["packets"], "packet")
+            packets = counted(host["packets"], "packet")
             complain(f"note: {who}: no delay of its {packets} can be had ({why})")
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _not_measured(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -250,7 +253,7 @@ def _known(way: Mapping[str, Any]) -> str:
 
 def _table(rows: Sequence[tuple[str, ...]], min_samples: int) -> None:
     if not rows:
-        print(f"no remote host gave {_counted(min_samples, 'sample')}")
+        print(f"no remote host gave {counted(min_samples, 'sample')}")
         return
     delays = ("mean ms", "p50 ms", "p95 ms", "p99 ms", "max ms")
     heads = ("direction", "protocol", "samples", *delays, "empty queue seen", "clock")

@@ -14,10 +14,10 @@ from sojourn.cli.again import again
 from sojourn.cli.exit import Exit, complain, resumable
 from sojourn.cli.flag import Flag
 from sojourn.cli.progress import Progress
-from sojourn.errors import SojournError
+from sojourn.errors import SojournError, counted
 from sojourn.results import Results
 from sojourn.results.duration import duration
-from sojourn.study import Study, assignments, counted, selection
+from sojourn.study import Study, assignments, selection
 from sojourn.study.replications import AUTO, to_precision
 from sojourn.sweep import rounds
 from sojourn.sweep.campaign import Campaign

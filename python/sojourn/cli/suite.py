@@ -12,9 +12,9 @@ from sojourn.cli.again import again
 from sojourn.cli.exit import Exit, complain, resumable
 from sojourn.cli.flag import Flag
 from sojourn.cli.progress import Progress
-from sojourn.errors import SojournError
+from sojourn.errors import SojournError, counted
 from sojourn.results.duration import duration
-from sojourn.study import assignments, counted
+from sojourn.study import assignments
 from sojourn.study.suites import (
     Expanded,
     Link,
@@ -118,11 +118,7 @@ def suite(
     campaigns = [Campaign(each.study, folder / each.folder) for each in everything]
     if dry_run:
         return _list(everything, campaigns, json)
-    notes = list(dict.fromkeys(note for campaign in campaigns for note in campaign.notes))
-    for note in notes[:_MOST_NOTES]:
-        complain(f"note: {note}")
-    if len(notes) > _MOST_NOTES:
-        complain(f"note: {len(notes) - _MOST_NOTES} more such notes, on other cases")
+    _complain(campaigns)
     failed = _execute(campaigns, jobs, scheduler)
     from sojourn.report.suite import write_suite
 
@@ -148,6 +144,14 @@ def suite(
         for line in written.lines:
             print(line)
     return Exit.FAILED if failed or written.broken else Exit.DONE
+
+
+def _complain(campaigns: Sequence[Campaign]) -> None:
+    notes = list(dict.fromkeys(note for campaign in campaigns for note in campaign.notes))
+    for note in notes[:_MOST_NOTES]:
+        complain(f"note: {note}")
+    if len(notes) > _MOST_NOTES:
+        complain(f"note: {len(notes) - _MOST_NOTES} more such notes, on other cases")
 
 
 def _links(suite: Suite, words: Sequence[str]) -> list[Link]:

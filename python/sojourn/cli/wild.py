@@ -3,16 +3,16 @@
 import json as _json
 import shlex
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter, validators
 
 from sojourn.cli.exit import complain
 from sojourn.cli.flag import Flag
-from sojourn.errors import SojournError
+from sojourn.errors import SojournError, counted
 from sojourn.results.sizes import ms_brief
-from sojourn.study import counted
 from sojourn.study.units import nanoseconds, percent
 
 
@@ -64,7 +64,6 @@ def wild(
     """
     from sojourn.capture.output import output, printable
     from sojourn.capture.tcp_stats import open_table, survey
-    from sojourn.capture.tcp_stats.access import Prefixes, by_column, by_name
     from sojourn.capture.tcp_stats.page import shares_table, write_page
 
     near_ns = nanoseconds(near, "--near")
@@ -72,17 +71,10 @@ def wild(
         raise SojournError(f"--near is {near!r}; expected a time above 0, as 100ms")
     names = dict(_assignment(word) for word in column or [])
     table = open_table(tables, names)
-    present = table.collect_schema()
-    chosen = None
-    if access is not None:
-        if "client" not in present:
-            raise SojournError(f"{tables[0]} has no column client, which classes by prefix need")
-        chosen = Prefixes(access).expression()
-    elif "access" in present:
-        chosen = by_column()
-    elif "host" in present:
-        chosen = by_name()
-    found = survey(table, chosen, min_samples, near_ns / 1e6)
+    present = table.collect_schema().names()
+    if access is not None and "client" not in present:
+        raise SojournError(f"{tables[0]} has no column client, which classes by prefix need")
+    found = survey(table, _classes(access, present), min_samples, near_ns / 1e6)
     if not found.shares()["connections"]:
         if not found.rows:
             raise SojournError(
@@ -108,14 +100,29 @@ def wild(
         told |= {"near_ms": found.near_ms, "shares": rows, "report": str(page)}
         print(_json.dumps(told))
     else:
-        for row in rows:
-            if row["hosts"] == "all" and row["connections"]:
-                complain(
-                    f"{row['access']}: {counted(row['connections'], 'connection')}, "
-                    f"median {ms_brief(row['p50_ms'])} ms, "
-                    f"{percent(row['above_100ms'])} above 100 ms, {percent(row['above_1000ms'], 2)} above 1 s"
-                )
+        _show(rows)
         print(page)
+
+
+def _classes(access: Path | None, columns: Sequence[str]) -> Any:
+    """Return the class of a connection: by its client's prefix, its column or its host's name, or none."""
+    from sojourn.capture.tcp_stats.access import Prefixes, by_column, by_name
+
+    if access is not None:
+        return Prefixes(access).expression()
+    if "access" in columns:
+        return by_column()
+    return by_name() if "host" in columns else None
+
+
+def _show(rows: Sequence[Mapping[str, Any]]) -> None:
+    for row in rows:
+        if row["hosts"] == "all" and row["connections"]:
+            complain(
+                f"{row['access']}: {counted(row['connections'], 'connection')}, "
+                f"median {ms_brief(row['p50_ms'])} ms, "
+                f"{percent(row['above_100ms'])} above 100 ms, {percent(row['above_1000ms'], 2)} above 1 s"
+            )
 
 
 def _assignment(word: str) -> tuple[str, str]:

@@ -2,13 +2,16 @@
 
 import json as _json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from sojourn.cli.exit import complain
 from sojourn.cli.flag import Flag
 from sojourn.errors import SojournError
+
+if TYPE_CHECKING:
+    from sojourn.capture.workload import Workload
 
 
 def workload(
@@ -47,7 +50,7 @@ def workload(
     from sojourn.capture.output import output as writing
     from sojourn.capture.output import printable
     from sojourn.capture.workload import read
-    from sojourn.study import counted
+    from sojourn.errors import counted
 
     if not captures:
         raise SojournError("no capture is named; expected captures to take the workload from")
@@ -77,11 +80,24 @@ def workload(
         notes = [*notes, *written.notes]
     for sentence in notes:
         complain(f"note: {sentence}")
+    summary = {"workload": str(output), "study": study and str(study), **_summary(found), "notes": notes}
+    if json:
+        print(_json.dumps(summary, ensure_ascii=False))
+    else:
+        print(
+            f"{output}: {counted(summary['connections'], 'connection')} with "
+            f"{counted(summary['turns'], 'turn')}, "
+            f"{counted(summary['udp_flows'], 'flow')} of datagrams, {summary['bytes']} bytes in "
+            f"{summary['length_s']:.1f} s"
+        )
+        if study is not None:
+            print(study)
+
+
+def _summary(found: "Workload") -> dict[str, Any]:
     table = found.connections
     tcp = table.filter("tcp")
-    summary = {
-        "workload": str(output),
-        "study": study and str(study),
+    return {
         "length_s": found.length_ns / 1e9,
         "connections": tcp.height,
         "concurrent": int(tcp["concurrent"].sum()),
@@ -92,18 +108,7 @@ def workload(
             name: None if (at := tcp["rtt_ns"].quantile(share, "nearest")) is None else at / 1e6
             for name, share in (("p5", 0.05), ("p50", 0.5), ("p95", 0.95))
         },
-        "notes": notes,
     }
-    if json:
-        print(_json.dumps(summary, ensure_ascii=False))
-    else:
-        print(
-            f"{output}: {counted(tcp.height, 'connection')} with {counted(summary['turns'], 'turn')}, "
-            f"{counted(table.height - tcp.height, 'flow')} of datagrams, {summary['bytes']} bytes in "
-            f"{summary['length_s']:.1f} s"
-        )
-        if study is not None:
-            print(study)
 
 
 def _is_stream(capture: Path) -> bool:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sojourn import _core
+from sojourn.errors import counted
 from sojourn.report.answer.cells import listed
 from sojourn.report.figures.values import axis_name, lower
 from sojourn.report.provenance import shipped
@@ -16,7 +17,7 @@ from sojourn.results.beds import is_real
 from sojourn.results.limits import by_cell
 from sojourn.results.path import look_up
 from sojourn.results.sizes import spaced
-from sojourn.study import counted, label_text
+from sojourn.study import label_text
 from sojourn.study.links import way_of
 from sojourn.study.replications import AUTO, most
 

@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from sojourn.errors import counted
 from sojourn.qoe.media.video import MissingVideo
 from sojourn.report.figures import film_strip as film
 from sojourn.report.files import Files
 from sojourn.report.sections import Section
-from sojourn.study import counted, label_text
+from sojourn.study import label_text
 
 _FIRST = ("aligned", "evalvid", "paper", "freeze")
 

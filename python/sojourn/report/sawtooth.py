@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sojourn.errors import counted
 from sojourn.report.figures.kinds.sawtooth import SERIES, Sawtooth
 from sojourn.results import Results
-from sojourn.study import counted
 
 _MOST_LABELS = 4
 _NAMED = 3

@@ -10,9 +10,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sojourn.errors import SojournError, StoreError
+from sojourn.errors import SojournError, StoreError, counted
 from sojourn.results.path import flatten
-from sojourn.study import counted
 
 if TYPE_CHECKING:
     import polars as pl

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from sojourn import _core
-from sojourn.errors import SojournError
+from sojourn.errors import SojournError, counted
 from sojourn.results import Results, beds, bounded, engine_name, engines, excess
 from sojourn.results.beds import is_real
 from sojourn.results.duration import duration
 from sojourn.results.groups import COLUMNS, group_rows
 from sojourn.results.path import flatten, look_up
 from sojourn.results.sizes import sizes
-from sojourn.study import Point, counted, expand, label_text
+from sojourn.study import Point, expand, label_text
 from sojourn.study.identity import engine
 from sojourn.study.units import percent
 

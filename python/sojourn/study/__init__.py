@@ -192,15 +192,6 @@ def listed(names: Iterable[str], at_most: int = 12) -> str:
     return text + (f" and {len(names) - at_most} more" if len(names) > at_most else "")
 
 
-def counted(count: int, noun: str) -> str:
-    """Write a number of things.
-
-    >>> counted(1, "point"), counted(2, "point")
-    ('1 point', '2 points')
-    """
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
 def assignments(words: Iterable[str], option: str) -> list[tuple[str, str]]:
     """Split `KEY=VALUE` words of a command-line option."""
     pairs = []

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from sojourn import _core
-from sojourn.errors import SojournError, StoreError
+from sojourn.errors import SojournError, StoreError, counted
 from sojourn.results import BEFORE_BUILDS, beds, labelled
 from sojourn.results.store import DamagedFile, Store
-from sojourn.study import Point, Study, counted, idle, quantities
+from sojourn.study import Point, Study, idle, quantities
 from sojourn.study.buffers import buffers, starved
 from sojourn.study.identity import RESULT_FORMAT, engine
 from sojourn.study.inputs import adaptive, video

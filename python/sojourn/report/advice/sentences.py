@@ -3,12 +3,12 @@
 import re
 from collections.abc import Sequence
 
+from sojourn.errors import counted
 from sojourn.report.advice.goals import all_kept, goals
 from sojourn.report.advice.names import About, article, between, named, number, under, who
 from sojourn.report.answer.cells import listed
 from sojourn.report.answer.scores import OWN_SCALE
 from sojourn.report.figures.values import upper
-from sojourn.study import counted
 from sojourn.study.units import percent
 
 _DECIDED = {

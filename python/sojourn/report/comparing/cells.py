@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from statistics import mean
 from typing import Any
 
-from sojourn.errors import SojournError
+from sojourn.errors import SojournError, counted
 from sojourn.report.comparing.settings import changed
 from sojourn.report.comparing.welch import CONFIDENCE, holm, welch
 from sojourn.report.figures import KINDS, labels_of
@@ -14,7 +14,7 @@ from sojourn.report.figures.values import Value, lower, value
 from sojourn.results import Results, beds, bounded, engines, excess
 from sojourn.results.bounded import lower_bounds
 from sojourn.results.path import has_connections, link_of, look_up, paths
-from sojourn.study import counted, label_text
+from sojourn.study import label_text
 from sojourn.study.grouped import grouped
 
 SCORES = (

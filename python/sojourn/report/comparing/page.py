@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from sojourn.errors import counted
 from sojourn.report import html
 from sojourn.report.comparing.cells import Comparison, Difference
 from sojourn.report.comparing.sentences import clearest, settings, summary, table
@@ -14,7 +15,6 @@ from sojourn.report.figures.forest import forest
 from sojourn.report.files import Files
 from sojourn.report.sections import Section
 from sojourn.results.atomic import writing
-from sojourn.study import counted
 from sojourn.study.grouped import grouped
 
 _MOST_FIGURES = 12

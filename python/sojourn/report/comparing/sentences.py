@@ -3,10 +3,10 @@
 from decimal import Decimal
 from math import ceil, floor, log10
 
+from sojourn.errors import counted
 from sojourn.report.comparing.cells import Comparison, Difference
 from sojourn.report.figures.values import axis_name, decimals_of, lower
 from sojourn.report.sections import Table
-from sojourn.study import counted
 
 _MOST_DIGITS = 7
 _MOST_SETTINGS = 24

@@ -11,9 +11,9 @@ packets count small ones like full ones, as a study's limit in packets does.
 from itertools import pairwise
 from typing import Any
 
+from sojourn.errors import counted
 from sojourn.report.configure.tc import Link, lines
 from sojourn.results.sizes import ms_text
-from sojourn.study import counted
 
 _SCRIPTS = {"cake": "piece_of_cake.qos", "cobalt": "piece_of_cake.qos"}
 _TARGETED = ("codel", "fq_codel", "pie", "fq_pie")

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sojourn.study import counted
+from sojourn.errors import counted
 from sojourn.study.units import bits_per_second, nanoseconds
 
 FULL_PACKET = 1500

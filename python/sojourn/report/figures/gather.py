@@ -4,13 +4,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
 from sojourn.errors import SojournError
 from sojourn.report.figures.harm import harm_value, harmed
-from sojourn.report.figures.kinds import KINDS
+from sojourn.report.figures.kinds import KINDS, Kind
 from sojourn.report.figures.plot import Plot, Spec
 from sojourn.report.figures.scales import scale_for
 from sojourn.report.figures.values import axis_name, value
@@ -19,6 +19,17 @@ from sojourn.results.path import look_up, paths
 from sojourn.study import label_text
 
 MOST_PANELS = 24
+Place = tuple[str, str, str]
+"""Of a cell: its panel, and its labels down and across."""
+
+
+class _Cells(NamedTuple):
+    """What is drawn, by place: entries of all replications, a point, and where numbers are lower bounds."""
+
+    entries: dict[Place, list[Any]]
+    points: dict[Place, Mapping[str, str]]
+    at_least: frozenset[Place]
+    across_at_least: frozenset[Place]
 
 
 def gather(spec: Spec, results: Sequence[Mapping[str, Any]], axes: Mapping[str, list[str]]) -> Plot:
@@ -55,23 +66,10 @@ def gather(spec: Spec, results: Sequence[Mapping[str, Any]], axes: Mapping[str, 
         if axis and axis not in axes:
             raise SojournError(f"figure {spec.value!r}: {axis!r} is no axis of the sweep; {_axes_are(axes)}")
     spare = [] if kind.pooled else [axis for axis in axes if axis not in (x, y) and len(axes[axis]) > 1]
-    cells: dict[tuple[str, str, str], list[Any]] = {}
-    points: dict[tuple[str, str, str], Mapping[str, str]] = {}
-    at_least, across_at_least = set(), set()
-    for result in chosen:
-        point = {axis: label_text(label) for axis, label in result["point"].items()}
-        bounds = lower_bounds(result)
-        for across, down, entry in kind.entries(spec, result, point.get(x, ""), point.get(y, "")):
-            key = (_panel(point, spare), down, across)
-            cells.setdefault(key, []).append(entry)
-            points.setdefault(key, point)
-            if spec.value in bounds:
-                at_least.add(key)
-            if spec.x in bounds:
-                across_at_least.add(key)
+    cells = _cells(kind, spec, chosen, (x, y), spare)
     rows = [
         {"panel": panel, "y": down, "x": across, **row}
-        for (panel, down, across), found in cells.items()
+        for (panel, down, across), found in cells.entries.items()
         for row in kind.rows(spec, found)
     ]
     if not rows:
@@ -83,13 +81,39 @@ def gather(spec: Spec, results: Sequence[Mapping[str, Any]], axes: Mapping[str, 
         x=x,
         y=y,
         x_labels=list(axes.get(x, [""])),
-        y_labels=list(axes[y]) if y else list(dict.fromkeys(down for _, down, _ in cells)),
+        y_labels=list(axes[y]) if y else list(dict.fromkeys(down for _, down, _ in cells.entries)),
         panels=_panels(spec, axes, spare, {row["panel"] for row in rows}),
         frame=pl.DataFrame(rows, infer_schema_length=None),
-        points=points,
-        at_least=frozenset(at_least),
-        across_at_least=frozenset(across_at_least),
+        points=cells.points,
+        at_least=cells.at_least,
+        across_at_least=cells.across_at_least,
     )
+
+
+def _cells(
+    kind: Kind,
+    spec: Spec,
+    results: Sequence[Mapping[str, Any]],
+    shown: tuple[str, str],
+    spare: Sequence[str],
+) -> _Cells:
+    """Sort what a kind of figure takes of each result into cells; the axes shown are x and y."""
+    cells: dict[Place, list[Any]] = {}
+    points: dict[Place, Mapping[str, str]] = {}
+    at_least, across_at_least = set(), set()
+    x, y = shown
+    for result in results:
+        point = {axis: label_text(label) for axis, label in result["point"].items()}
+        bounds = lower_bounds(result)
+        for across, down, entry in kind.entries(spec, result, point.get(x, ""), point.get(y, "")):
+            key = (_panel(point, spare), down, across)
+            cells.setdefault(key, []).append(entry)
+            points.setdefault(key, point)
+            if spec.value in bounds:
+                at_least.add(key)
+            if spec.x in bounds:
+                across_at_least.add(key)
+    return _Cells(cells, points, frozenset(at_least), frozenset(across_at_least))
 
 
 def _within(

@@ -6,8 +6,9 @@ from matplotlib.figure import Figure
 from sojourn.report.figures.style import COLOURS, DASHES, canvas, settle
 from sojourn.report.measured.cells import Cell
 from sojourn.report.measured.measurement import Measurement, Series
+from sojourn.study import links
 
-WAYS = {"down": "downlink", "up": "uplink"}
+WAYS = {way: links.called(way) for way in links.WAYS}
 _OURS = {"down": COLOURS[0], "up": COLOURS[3]}
 _THEIRS = {"down": COLOURS[1], "up": COLOURS[5]}
 

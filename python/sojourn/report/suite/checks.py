@@ -22,8 +22,8 @@ from statistics import fmean
 
 import polars as pl
 
+from sojourn.errors import counted
 from sojourn.results.interval import half_width
-from sojourn.study import counted
 from sojourn.study.suites import Expanded
 from sojourn.study.suites.link import rate_bps
 from sojourn.study.units import bit_rate, percent

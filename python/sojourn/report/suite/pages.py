@@ -11,6 +11,7 @@ import polars as pl
 from markupsafe import Markup
 
 from sojourn import _core
+from sojourn.errors import counted
 from sojourn.report import html
 from sojourn.report.sections import Table
 from sojourn.report.suite import case_page, tables
@@ -19,7 +20,6 @@ from sojourn.report.suite.markdown import markdown
 from sojourn.report.suite.rows import ALL
 from sojourn.report.suite.view import View, views
 from sojourn.results import Results, atomic
-from sojourn.study import counted
 from sojourn.study.identity import engine
 from sojourn.study.suites import Expanded, Preset, Suite
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import polars as pl
 
+from sojourn.errors import counted
 from sojourn.report.sections import Table
 from sojourn.report.suite.checks import Check
 from sojourn.report.suite.rows import setting_of
 from sojourn.report.suite.view import View
 from sojourn.results.excess import WHY
 from sojourn.results.interval import half_width
-from sojourn.study import counted
 from sojourn.study.point import Point
 from sojourn.study.suites import Scheme
 

@@ -6,13 +6,13 @@ from math import isfinite
 
 from sojourn.errors import SojournError, quoted
 from sojourn.qoe.network import PLAYERS
+from sojourn.qoe.voice import DIRECTIONS
 from sojourn.report.answer.goals import Goal, named
 from sojourn.report.figures.values import lower, value
 from sojourn.study.bounds import beyond
 from sojourn.study.thresholds import Threshold, thresholds
 
 _GOAL = re.compile(r"\s*([a-z][a-z0-9_.-]*)\s*(>=|<=)\s*([0-9.eE+-]+)\s*")
-_WAYS = ("talks", "listens")
 
 
 def read_goal(text: str, users: Iterable[str]) -> list[Goal]:
@@ -50,8 +50,8 @@ def read_goal(text: str, users: Iterable[str]) -> list[Goal]:
             f"a value begins with one of {', '.join(known)}"
         )
     paths = [path]
-    if root == "voice" and rest.split(".")[0] not in _WAYS:
-        paths = [f"voice.{way}.{rest}" for way in _WAYS]
+    if root == "voice" and rest.split(".")[0] not in DIRECTIONS:
+        paths = [f"voice.{way}.{rest}" for way in DIRECTIONS]
     return [Goal(each, limit, sign == ">=", _named(each), "the user") for each in paths]
 
 

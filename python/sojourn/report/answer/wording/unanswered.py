@@ -3,14 +3,13 @@
 from collections.abc import Sequence
 from statistics import fmean
 
+from sojourn.errors import counted
 from sojourn.report.answer.cells import Cells, in_brief, listed
 from sojourn.report.answer.goals import Goal, number_at
 from sojourn.report.answer.regrets import Ranking
+from sojourn.report.answer.scores import FIRST_PICTURE
 from sojourn.report.answer.verdicts import Verdicts
 from sojourn.results.bounded import lower_bounds
-from sojourn.study import counted
-
-_WAIT = "adaptive.startup_delay_ms.median"
 
 
 def missing(cells: Cells, ranking: Ranking) -> list[str]:
@@ -63,9 +62,9 @@ def first_pictures(cells: Cells, goals: Sequence[Goal], chosen: str | None) -> l
     bounds = set()
     for (_, choice), results in cells.cells.items():
         for result in results:
-            if (wait := number_at(result, _WAIT)) is not None:
+            if (wait := number_at(result, FIRST_PICTURE)) is not None:
                 waits.setdefault(choice, []).append(wait)
-                bounds |= {choice} if _WAIT in lower_bounds(result) else set()
+                bounds |= {choice} if FIRST_PICTURE in lower_bounds(result) else set()
     if not waits:
         return []
 

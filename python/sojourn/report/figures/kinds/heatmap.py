@@ -72,11 +72,11 @@ def heatmap(
         The range of a colour ramp, in place of that of the numbers.
     """
     numbers = plot.frame[column].drop_nulls().to_list()
-    signed = column == "difference"
-    scale = SCALES["difference"] if signed else plot.scale
-    low, high = (None if signed else span) or ((min(numbers), max(numbers)) if numbers else (0.0, 1.0))
-    if signed:
-        low, high = -max(abs(low), abs(high)), max(abs(low), abs(high))
+    scale = SCALES["difference"] if column == "difference" else plot.scale
+    if column == "difference" or span is None:
+        span = (min(numbers), max(numbers)) if numbers else (0.0, 1.0)
+    if column == "difference":
+        span = -max(map(abs, span)), max(map(abs, span))
     unit_x, unit_y = shared_unit(plot.x_labels), shared_unit(plot.y_labels)
     x_ticks = [tick(label, unit_x) for label in plot.x_labels]
     y_ticks = [tick(label, unit_y) for label in plot.y_labels]
@@ -84,12 +84,7 @@ def heatmap(
     left = 0.32 + _CHAR * max(map(len, y_ticks))
     across = min(len(plot.panels), max(1, int(11.0 // (left + cell_w * len(x_ticks)))), 3)
     down = ceil(len(plot.panels) / across)
-    legend = [] if signed else _legend(scale, plot, column)
-    if len(numbers) < len(plot.panels) * len(plot.y_labels) * len(plot.x_labels):
-        legend.append(Patch(facecolor="white", edgecolor=MUTED, hatch="////", label="no value"))
-    if plot.at_least and column == "value":
-        label = f"≥ lower bound: {awaited([plot.value.path])} had not ended"
-        legend.append(Patch(facecolor="white", edgecolor=GRID, label=label))
+    legend = _legend(scale, plot, column)
     with styled():
         wide = max(across * (left + cell_w * len(x_ticks)) + 0.15, 4.4)
         legend_columns = max(1, min(len(legend), int(wide // 2.75)))
@@ -112,7 +107,7 @@ def heatmap(
                 _CELL_H * len(y_ticks) / tall,
             )
             axes = figure.add_axes(box)
-            _panel(axes, plot, panel, column, scale, (low, high), cell_w)
+            _panel(axes, plot, panel, column, scale, span, cell_w)
             axes.set_xticks(range(len(x_ticks)), x_ticks)
             axes.set_yticks(range(len(y_ticks)), y_ticks)
             axes.set_xlabel(axis_name(plot.x, plot.x_labels) if plot.x else "", labelpad=3)
@@ -181,6 +176,17 @@ def _words(plot: Plot, column: str, number: float, scale: Scale) -> str:
 
 
 def _legend(scale: Scale, plot: Plot, column: str) -> list[Patch]:
+    """Return what colours mean, and cells without a number or with a lower bound, where there are such."""
+    legend = [] if column == "difference" else _classes(scale, plot, column)
+    if plot.frame[column].count() < len(plot.panels) * len(plot.y_labels) * len(plot.x_labels):
+        legend.append(Patch(facecolor="white", edgecolor=MUTED, hatch="////", label="no value"))
+    if plot.at_least and column == "value":
+        label = f"≥ lower bound: {awaited([plot.value.path])} had not ended"
+        legend.append(Patch(facecolor="white", edgecolor=GRID, label=label))
+    return legend
+
+
+def _classes(scale: Scale, plot: Plot, column: str) -> list[Patch]:
     if not scale.letters:
         return []
     there = {scale.rank(row) for row in plot.frame[column] if row is not None}

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from sojourn import _core
-from sojourn.study import counted
+from sojourn.errors import counted
 from sojourn.study.units import bytes_of, nanoseconds
 from sojourn.sweep.testbed import tcp
 from sojourn.sweep.testbed.certificate import LEAST, certificate
