@@ -16,6 +16,10 @@ SHORT = re.compile(r"(?=net/|sim/|pcap/|qoe/src/)")
 """Before which beginnings docs/internals.md leaves out `crates/sojourn-`."""
 
 
+WITH_PACKAGES = ("python", "crates", "tools", "benches", "fuzz")
+"""Where each folder with code is named in docs/internals.md."""
+
+
 def prose(page: Path) -> Iterator[str]:
     """The lines of a page outside of its blocks of code."""
     code = False
@@ -85,3 +89,8 @@ def test_files_that_the_map_names_are_there():
                 missing.append(name)
     assert not missing
     assert looked_for > 100
+    code = {file.parent for file in files if file.suffix in (".py", ".rs") and file.parts[0] in WITH_PACKAGES}
+    folders = {folder for file in code for folder in (file, *file.parents) if len(folder.parts) > 1}
+    named = set(re.findall(r"\w+", text))
+    assert len(folders) > 100
+    assert not sorted(str(folder) for folder in folders if not set(re.findall(r"\w+", folder.name)) <= named)
