@@ -86,7 +86,7 @@ def test_what_a_measurement_left_out_is_said(capsys: pytest.CaptureFixture[str])
     nothing |= {"hosts_below_min_samples": 0, "hosts": [host()], "packets": 100}
 
     def said(**more: Any) -> list[str]:
-        measure._complain({**nothing, **more}, 50)
+        measure._notes({**nothing, **more}, 50)
         return capsys.readouterr().err.splitlines()
 
     assert said() == []

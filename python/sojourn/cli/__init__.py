@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from typing import IO, TYPE_CHECKING, Any, NoReturn, cast
 
-from sojourn.cli.exit import Exit, complain
+from sojourn.cli.exit import Exit, warn
 from sojourn.errors import SojournError
 
 if TYPE_CHECKING:
@@ -84,17 +84,17 @@ def call(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return int(code) if isinstance(code, int) else Exit.DONE
     except SojournError as error:
-        complain(str(error))
+        warn(str(error))
         return Exit.INPUT
     except KeyboardInterrupt as interrupt:
-        complain(str(interrupt) or "interrupted")
+        warn(str(interrupt) or "interrupted")
         return Exit.INTERRUPTED
     except BrokenPipeError:
         # Whoever read our output has gone; keep the interpreter from complaining about it at exit.
         _discard_output()
         return Exit.FAILED
     except OSError as error:
-        complain(f"{error.filename or 'standard output'}: {error.strerror or error}")
+        warn(f"{error.filename or 'standard output'}: {error.strerror or error}")
         _discard_output()
         return Exit.FAILED
     except ValueError as error:
@@ -102,7 +102,7 @@ def call(arguments: Sequence[str] | None = None) -> int:
 
         if not isinstance(error, _core.StudyError):
             raise
-        complain(str(error))
+        warn(str(error))
         return Exit.INPUT
 
 
@@ -123,7 +123,7 @@ def _run(tokens: Sequence[str]) -> object:
         return application()(tokens, **quiet, **_console(tokens))
     except CycloptsError as error:
         verb = next((f" {token}" for token in tokens[:1] if token in VERBS), "")
-        complain(f"{_sentence(error)} See `sojourn{verb} --help`.")
+        warn(f"{_sentence(error)} See `sojourn{verb} --help`.")
         return Exit.INPUT
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter, validators
 
-from sojourn.cli.exit import complain
+from sojourn.cli.exit import warn
 from sojourn.cli.flag import Flag
 from sojourn.study import Study, assignments
 from sojourn.study.units import percent
@@ -71,7 +71,7 @@ def calibrate(
         for found in trials_of(scale, target, workers, replications=replications, duration=duration):
             if isinstance(found, Trial):
                 if json:
-                    complain(_row(found).strip())
+                    warn(_row(found).strip())
                 else:
                     print(header + _row(found), flush=True)
                     header = ""

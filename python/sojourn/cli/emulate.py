@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from sojourn.cli.exit import Exit, complain
+from sojourn.cli.exit import Exit, warn
 from sojourn.cli.flag import Flag
 from sojourn.errors import SojournError, StoreError
 from sojourn.study.units import percent
@@ -169,10 +169,10 @@ def emulate(
             whole = True
         except RecordsError as error:
             # What was counted stands; log and capture have holes, and are not kept.
-            complain(str(error))
+            warn(str(error))
             came, whole = error.came, False
         except BedError as error:
-            complain(str(error))
+            warn(str(error))
             return _NO_BED
         changing = _changing(point.document)
         kept = _written(
@@ -181,7 +181,7 @@ def emulate(
             (report, lambda file: _write_page(came, file, changing)),
         )
     if options.duration_s is not None and came["command"]["timed_out"]:
-        complain(_of_time_over(came["command"], str(duration), options.duration_s))
+        warn(_of_time_over(came["command"], str(duration), options.duration_s))
     code = _end(came, point, changing, json=json, quiet=quiet, strict=strict)
     if not whole:
         return _NO_BED
@@ -258,7 +258,7 @@ def _check(*, json: bool, strict: bool) -> int:
                 late = f"p99 {trial['p99_us'] / 1e3:.2f} ms late, {percent(trial['used'], 0)} used"
                 print(f"{trial['rate']:>9}: {'held' if trial['held'] else 'not held'}, {late}", flush=True)
     except BedError as error:
-        complain(str(error))
+        warn(str(error))
         return _NO_BED
     if json:
         holds = next((trial["rate"] for trial in reversed(tried) if trial["held"]), None)
@@ -294,7 +294,7 @@ def _written(*outputs: tuple[Path | None, Callable[[Path], None]]) -> bool:
             if file is not None:
                 write(file)
         except StoreError as error:
-            complain(str(error))
+            warn(str(error))
             failed = True
     return not failed
 
@@ -346,17 +346,17 @@ def _end(
 
     ended = came["command"]
     if ended["refused"]:
-        complain(ended["refused"])
+        warn(ended["refused"])
     if ended["server_silent"]:
         code = ended["server_exit"]
-        complain(
+        warn(
             "the server had not begun to listen after 3 s"
             if code is None
             else f"the server ended before it listened (exit code {code})"
         )
     if not (quiet and holds(came)):
         for line in said(came, changing):
-            complain(line)
+            warn(line)
     if json:
         came["engine"] = {"version": _core.version(), "build": engine(), **came["engine"]}
         result = {"study": point.study, "point": point.labels, "replication": point.replication, **came}

@@ -31,6 +31,6 @@ def resumable(done: Callable[[], str]) -> Iterator[None]:
         ) from None
 
 
-def complain(text: str) -> None:
-    """Write a sentence to standard error; lines of a file may follow it."""
+def warn(text: str) -> None:
+    """Write a sentence to standard error, after the name of the program; lines of a file may follow it."""
     print("sojourn: " + "\n".join(map(printable, text.split("\n"))), file=sys.stderr, flush=True)

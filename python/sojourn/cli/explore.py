@@ -6,7 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from sojourn.cli.exit import complain
+from sojourn.cli.exit import warn
 from sojourn.cli.flag import Flag
 from sojourn.errors import SojournError
 from sojourn.results import open_results
@@ -51,13 +51,13 @@ def explore(
     for found in opened:
         if found.missing and len(found):
             are = "is" if found.missing == 1 else "are"
-            complain(
+            warn(
                 f"note: {found.missing} of the points of {found.store.path} {are} not there yet; "
                 "the page shows the others"
             )
     made = write_explorer(opened, again("explore", *results, out=out), out)
     if made.without:
-        complain(f"note: {made.without}")
+        warn(f"note: {made.without}")
     if json:
         told = {
             "page": str(made.page),

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from sojourn.cli.exit import Exit, complain
+from sojourn.cli.exit import Exit, warn
 from sojourn.cli.flag import Flag
 from sojourn.errors import SojournError
 from sojourn.study.units import percent
@@ -71,10 +71,10 @@ def losses(
             with log.open("wb") as file:
                 found = compare(ingress, egress, file, rate_bps=bps, rtt_ns=rtt_ns)
         except MisfitError as error:
-            complain(str(error))
+            warn(str(error))
             return Exit.FAILED
         for sentence in [*sentences(found["capture"]), *faster(found, bps)]:
-            complain(f"note: {sentence}")
+            warn(f"note: {sentence}")
         if out is not None:
             from sojourn.report import write_report
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from sojourn.cli.exit import Exit, complain
+from sojourn.cli.exit import Exit, warn
 from sojourn.cli.flag import Flag
 from sojourn.errors import SojournError, counted
 
@@ -122,7 +122,7 @@ def measure(
             captures, samples=samples, uncertainty=uncertainty, progress=progress, **chosen, **options
         )
     hosts = summary["hosts"]
-    _complain(summary, min_samples)
+    _notes(summary, min_samples)
     if report is not None:
         asked = {"local": local, "filter": filter, "from_": from_, "to": to}
         _page(summary, captures, report, min_samples, estimator, asked)
@@ -160,36 +160,36 @@ def _page(
     write_page(summary, [printable(capture) for capture in captures], report, min_samples, command)
 
 
-def _complain(summary: Mapping[str, Any], min_samples: int) -> None:
+def _notes(summary: Mapping[str, Any], min_samples: int) -> None:
     for damage in summary["damage"]:
-        complain(f"note: {damage['sentence']}" if damage["cut_short"] else damage["sentence"])
+        warn(f"note: {damage['sentence']}" if damage["cut_short"] else damage["sentence"])
     for sentence in summary.get("out_of_order", ()):
-        complain(f"note: {sentence}")
+        warn(f"note: {sentence}")
     for reason, count in summary["skipped"].items():
-        complain(f"note: {count} of {summary['packets']} frames skipped: {reason.replace('_', ' ')}")
+        warn(f"note: {count} of {summary['packets']} frames skipped: {reason.replace('_', ' ')}")
     if left_out := summary["left_out_by_request"]:
         every = "" if summary["packets"] else "all "
-        complain(f"note: {every}{counted(left_out, 'frame')} left out by --filter, --from or --to")
+        warn(f"note: {every}{counted(left_out, 'frame')} left out by --filter, --from or --to")
     elif not summary["packets"]:
-        complain("note: the captures hold no frame")
+        warn("note: the captures hold no frame")
     if local := summary["packets_between_local_hosts"]:
-        complain(
+        warn(
             f"note: {counted(local, 'packet')} between two hosts that --local names left out: "
             "expected one of them"
         )
     if summary.get("nobody_local"):
-        complain("note: no host of the captures is named by --local, so both ends of a flow count as remote")
+        warn("note: no host of the captures is named by --local, so both ends of a flow count as remote")
     few, packets = summary["hosts_below_min_samples"], summary["packets"]
     if packets and not (few or local or summary["hosts"]):
-        complain(
+        warn(
             f"note: none of the packets tells a delay ({packets} read); those of TCP with timestamps and of "
             "uTP do, in the order in which they came"
         )
     if few:
-        complain(f"note: {counted(few, 'host')} with fewer than {counted(min_samples, 'sample')} left out")
+        warn(f"note: {counted(few, 'host')} with fewer than {counted(min_samples, 'sample')} left out")
     not_measured = _not_measured(summary)
     if quic := sum(host["protocol"] == "quic" for host in not_measured):
-        complain(f"note: no round trip of {counted(quic, 'host')} with QUIC can be had: no spin bit changed")
+        warn(f"note: no round trip of {counted(quic, 'host')} with QUIC can be had: no spin bit changed")
     for host in not_measured:
         if host["protocol"] != "quic":
             counts = host["discarded"].items()
@@ -199,7 +199,7 @@ def _complain(summary: Mapping[str, Any], min_samples: int) -> None:
             )
             who = f"{host['remote']} ({host['protocol']})"
             packets = counted(host["packets"], "packet")
-            complain(f"note: {who}: no delay of its {packets} can be had ({why})")
+            warn(f"note: {who}: no delay of its {packets} can be had ({why})")
 
 
 def _not_measured(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:

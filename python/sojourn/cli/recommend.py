@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter, validators
 
-from sojourn.cli.exit import complain, resumable
+from sojourn.cli.exit import resumable, warn
 from sojourn.cli.flag import Flag
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def recommend(
         for done, planned in search.run(workers):
             progress.at(done, planned)
     for note in search.notes:
-        complain(f"note: {note}")
+        warn(f"note: {note}")
     about = Verdict(search.found()).as_json()
     page = write_advice(about, search.out, _command(asked, goal or [], load or [], workload), search.notes)
     if json:

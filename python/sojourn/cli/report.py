@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from sojourn.cli.exit import complain
+from sojourn.cli.exit import warn
 from sojourn.cli.flag import Flag
 from sojourn.errors import SojournError
 from sojourn.results import open_results
@@ -71,7 +71,7 @@ def report(
         if found.missing and len(found):
             where = "" if len(opened) == 1 else f" of {found.store.path}"
             are = "is" if found.missing == 1 else "are"
-            complain(
+            warn(
                 f"note: {found.missing} of the study's points{where} {are} not there yet; "
                 "the page shows the others"
             )

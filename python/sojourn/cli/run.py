@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter, validators
 
 from sojourn.cli.again import again
-from sojourn.cli.exit import Exit, complain, resumable
+from sojourn.cli.exit import Exit, resumable, warn
 from sojourn.cli.flag import Flag
 from sojourn.cli.progress import Progress
 from sojourn.errors import SojournError, counted
@@ -122,7 +122,7 @@ def run(
     ]
     for campaign in campaigns:
         for note in campaign.notes:
-            complain(f"note: {note}")
+            warn(f"note: {note}")
     if dry_run:
         return _list(campaigns, json)
     return _execute(campaigns, jobs, scheduler, json, keep_media)
@@ -149,7 +149,7 @@ def _execute(
         open_workers(jobs=jobs, scheduler=scheduler if missing else None) as workers,
     ):
         if beside and missing:
-            complain(
+            warn(
                 f"note: {told(beside)} on the testbed of this machine, too: networks and results are apart, "
                 "but each may hold up the others; the verdicts say if the bed did not hold"
             )
@@ -163,14 +163,12 @@ def _execute(
     missing = planned - before
     for campaign in campaigns if keep_media else []:
         kept = campaign.keep_media()
-        complain(
-            f"{kept} video streams are in {campaign.store.media}" if kept else "there is no video to keep"
-        )
+        warn(f"{kept} video streams are in {campaign.store.media}" if kept else "there is no video to keep")
     if failures:
-        complain(f"{failures} of {counted(planned, 'point')} failed; the same command tries them again")
+        warn(f"{failures} of {counted(planned, 'point')} failed; the same command tries them again")
     not_held = sum(len(campaign.not_held()) for campaign in campaigns)
     if not_held:
-        complain(
+        warn(
             f"the bed did not hold in {not_held} of {counted(planned, 'point')}, nor when each was run once "
             "more: such numbers are not the queues' doing alone; the results are marked, and sojourn show "
             "says why"

@@ -9,7 +9,7 @@ from typing import Annotated
 from cyclopts import Parameter, validators
 
 from sojourn.cli.again import again
-from sojourn.cli.exit import Exit, complain, resumable
+from sojourn.cli.exit import Exit, resumable, warn
 from sojourn.cli.flag import Flag
 from sojourn.cli.progress import Progress
 from sojourn.errors import SojournError, counted
@@ -118,7 +118,7 @@ def suite(
     campaigns = [Campaign(each.study, folder / each.folder) for each in everything]
     if dry_run:
         return _list(everything, campaigns, json)
-    _complain(campaigns)
+    _notes(campaigns)
     failed = _execute(campaigns, jobs, scheduler)
     from sojourn.report.suite import write_suite
 
@@ -146,12 +146,12 @@ def suite(
     return Exit.FAILED if failed or written.broken else Exit.DONE
 
 
-def _complain(campaigns: Sequence[Campaign]) -> None:
+def _notes(campaigns: Sequence[Campaign]) -> None:
     notes = list(dict.fromkeys(note for campaign in campaigns for note in campaign.notes))
     for note in notes[:_MOST_NOTES]:
-        complain(f"note: {note}")
+        warn(f"note: {note}")
     if len(notes) > _MOST_NOTES:
-        complain(f"note: {len(notes) - _MOST_NOTES} more such notes, on other cases")
+        warn(f"note: {len(notes) - _MOST_NOTES} more such notes, on other cases")
 
 
 def _links(suite: Suite, words: Sequence[str]) -> list[Link]:
@@ -188,7 +188,7 @@ def _execute(campaigns: list[Campaign], jobs: int | None, scheduler: str | None)
                 progress.advance()
     took = duration(time.monotonic() - started)
     were = "was" if before == 1 else "were"
-    complain(
+    warn(
         f"{counted(missing - failures, 'run')} in {took}, {before} {were} there already"
         + (f", {failures} failed" if failures else "")
     )

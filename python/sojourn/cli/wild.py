@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter, validators
 
-from sojourn.cli.exit import complain
+from sojourn.cli.exit import warn
 from sojourn.cli.flag import Flag
 from sojourn.errors import SojournError, counted
 from sojourn.results.sizes import ms_brief
@@ -84,7 +84,7 @@ def wild(
         raise SojournError(f"none of {counted(found.rows, 'connection')} can be used: {reasons}")
     for reason, count in found.discarded.items():
         if count:
-            complain(f"note: {count} of {counted(found.rows, 'connection')} left out: {reason}")
+            warn(f"note: {count} of {counted(found.rows, 'connection')} left out: {reason}")
     if save is not None:
         with output(save) as file:
             table.sink_parquet(file)
@@ -118,7 +118,7 @@ def _classes(access: Path | None, columns: Sequence[str]) -> Any:
 def _show(rows: Sequence[Mapping[str, Any]]) -> None:
     for row in rows:
         if row["hosts"] == "all" and row["connections"]:
-            complain(
+            warn(
                 f"{row['access']}: {counted(row['connections'], 'connection')}, "
                 f"median {ms_brief(row['p50_ms'])} ms, "
                 f"{percent(row['above_100ms'])} above 100 ms, {percent(row['above_1000ms'], 2)} above 1 s"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from sojourn.cli.exit import complain
+from sojourn.cli.exit import warn
 from sojourn.cli.flag import Flag
 from sojourn.errors import SojournError
 
@@ -79,7 +79,7 @@ def workload(
                 file.write(text.encode())
         notes = [*notes, *written.notes]
     for sentence in notes:
-        complain(f"note: {sentence}")
+        warn(f"note: {sentence}")
     summary = {"workload": str(output), "study": study and str(study), **_summary(found), "notes": notes}
     if json:
         print(_json.dumps(summary, ensure_ascii=False))
