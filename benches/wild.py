@@ -43,10 +43,8 @@ import sys, time, resource
 import polars as pl
 from pathlib import Path
 
-from tools.program import program
 from sojourn.capture.tcp_stats import open_table, survey
 
-from tools.program import program
 table = open_table(sorted(Path(sys.argv[1]).iterdir()))
 start = time.perf_counter()
 {work}
