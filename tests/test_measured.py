@@ -176,7 +176,10 @@ def test_what_a_table_says_that_the_study_has_not(sojourn, tmp_path):
         (b"\xff\xfe\x00", "is no JSON of a measurement"),
         (gzip.compress(b'{"results": {}}', mtime=0)[:-9], "is cut off or damaged"),
         (b'{"results": {"a": [1]}, "x_values": [1]}', "neither throughput of TCP nor round trips"),
-        (b'{"results": {"TCP download sum": [null, NaN, "x", 1e999]}, "x_values": [1, 2, 3, 4]}', "neither"),
+        (
+            b'{"results": {"TCP download sum": [null, NaN, "x", 1e999]}, "x_values": [1, 2, 3, 4]}',
+            "has no value in",
+        ),
         (b'{"start": {}, "intervals": []}', "no interval of iperf3 has a throughput"),
         (b'{"start": {}, "intervals": [], "end": {}, "error": "busy"}', "iperf3 failed: busy"),
         (b'{"start": {}, "intervals": [3, {"sum": []}, {"sum": {"start": "x"}}]}', "no interval of iperf3"),
@@ -197,3 +200,88 @@ def test_beside_wants_one_study(sojourn, tmp_path):
     done = sojourn("report", "lab", "--beside", "nope.json", code=2)
     assert "nope.json: there is no such file" in done.stderr
     assert not (tmp_path / "lab" / "figures" / "measured-1.csv").exists()
+
+
+def iperf3(file, *, end, **more):
+    """A run that sends one stream up for 2 s at 6 Mbit/s."""
+    each = [{"sum": {"start": at, "end": at + 1, "bits_per_second": 6e6, "sender": True}} for at in (0, 1)]
+    file.write_text(json.dumps({"start": {"test_start": {}}, "intervals": each, "end": end, **more}))
+    return read(file)
+
+
+def caption(folder, measured, *results):
+    """The read, the caption and the cells of a study's throughputs beside a measurement."""
+    write_results(folder, list(results or [result({LIMIT: "8pkt"})]), [])
+    [part] = beside(open_results(folder), [measured], Files(folder))
+    return part.read, part.caption, part.table.rows
+
+
+def test_what_was_lost_of_datagrams_is_said(tmp_path):
+    """At 6 Mbit/s over 2, two thirds are lost; 1.93 Mbit/s alone would look like a fair load."""
+    sent, came = {"bits_per_second": 6e6, "seconds": 2}, {"bits_per_second": 2e6, "seconds": 2}
+    end = {"sum": {"lost_percent": 66.6}, "sum_sent": sent, "sum_received": came}
+    found = iperf3(tmp_path / "a.json", end=end)
+    assert "66.6 % of the datagrams sent up lost" in found.tool and found.mean("up") == 2
+    assert "is what was sent, the number what was received" in caption(tmp_path / "a", found)[1]
+    # An interrupted run has zeros where the receiver would have told: nothing is known of losses.
+    end = {"sum": {"lost_percent": 0}, "sum_sent": sent, "sum_received": {"bits_per_second": 0}}
+    cut = iperf3(tmp_path / "b.json", end=end, error="interrupt - the client has terminated")
+    assert "lost" not in cut.tool and cut.mean("up") == 6
+    said = caption(tmp_path / "b", cut)[1]
+    assert "What is measured of the uplink is what was sent; how much of it arrived, nobody told." in said
+    assert "received" not in said
+
+
+def test_a_direction_that_one_of_both_does_not_have_is_named(tmp_path):
+    measured = iperf3(tmp_path / "a.json", end={})
+    said = caption(tmp_path / "a", measured)[0]
+    assert "It has no background transfers on the uplink, where 6 Mbit/s were measured." in said
+    still = result({LIMIT: "8pkt"})
+    still["groups"] = {"up": {"direction": "up", "goodput_bps": 0.0, "base_rtt_ms": 50}}
+    said = caption(tmp_path / "b", measured, still)[0]
+    assert "Its background transfers carry nothing on the uplink, where 6 Mbit/s were measured." in said
+    still["groups"]["up"]["goodput_bps"] = 4e6
+    (tmp_path / "none.flent").write_text(
+        json.dumps({"x_values": [0, 1], "results": {"TCP upload sum": [0, 0]}})
+    )
+    said = caption(tmp_path / "c", read(tmp_path / "none.flent"), still)[0]
+    assert "Nothing came through on the uplink as measured, where 4 Mbit/s are simulated." in said
+
+
+def test_numbers_far_too_big_have_no_exponent(tmp_path):
+    big = {
+        "x_values": [0, 1],
+        "results": {"TCP upload sum": [4e6, 4e6], "Ping (ms) ICMP": [23456.7, 23456.7]},
+    }
+    (tmp_path / "big.flent").write_text(json.dumps(big))
+    slow = result({LIMIT: "8pkt"})
+    slow["groups"] = {"up": {"direction": "up", "goodput_bps": 1e9, "base_rtt_ms": 50}}
+    said, _, rows = caption(tmp_path / "a", read(tmp_path / "big.flent"), slow)
+    assert "by up to a factor of 4 000:" in said
+    assert [row[1] for row in rows if "uplink" in row[0]] == ["4 000 000"]
+    assert [row[1] for row in rows if "trip, mean" in row[0]] == ["23 457"]
+
+
+def test_pings_of_an_idle_path_are_no_round_trips_under_load(tmp_path):
+    """Flent pings for 5 s before the streams and after them, when the queue is empty."""
+    trips = [10] * 5 + [110] * 10 + [10] * 5
+    rates = [None] * 5 + [8] * 10 + [None] * 5
+    made = {"x_values": list(range(20)), "results": {"Ping (ms) ICMP": trips, "TCP download sum": rates}}
+    (tmp_path / "x.flent").write_text(json.dumps(made))
+    found = read(tmp_path / "x.flent")
+    assert found.rtt_ms.mean == 110 and found.rtt_ms.time_s.tolist() == list(range(10))
+    assert found.throughput["down"].time_s.tolist() == list(range(10)) and found.idle == "10 of 20"
+    said, under, _ = caption(tmp_path / "a", found)
+    assert "Time counts from the beginning of the load" in said
+    assert "10 of 20 round trips are left out: no stream ran then." in under
+    # Without streams all count, as they do where streams run all the time.
+    del made["results"]["TCP download sum"]
+    (tmp_path / "x.flent").write_text(json.dumps(made))
+    assert read(tmp_path / "x.flent").rtt_ms.mean == 60 and not read(tmp_path / "x.flent").idle
+
+
+def test_series_without_a_value_are_not_said_to_be_missing(tmp_path):
+    made = {"x_values": [], "results": {"Ping (ms) ICMP": [], "TCP download sum": []}}
+    (tmp_path / "x.flent").write_text(json.dumps(made))
+    with pytest.raises(SojournError, match=r"has no value in 'Ping .ms. ICMP', 'TCP download sum'"):
+        read(tmp_path / "x.flent")

@@ -17,6 +17,7 @@ from sojourn.report.measured.table import read as read_table
 from sojourn.report.sections import Table
 from sojourn.results import Results
 from sojourn.results.beds import is_real
+from sojourn.results.sizes import ms_brief, ms_text
 from sojourn.study.units import bit_rate
 
 __all__ = ["Beside", "Measurement", "beside", "read"]
@@ -146,8 +147,8 @@ def _of_file(measured: Measurement, place: int, cells: Sequence[Cell], files: Fi
     why = _why(cells, compared[cells.index(stands)])
     return Beside(
         f"{measured.name}: {measured.tool}",
-        f"It stands beside {stands.where}: {why} Time counts from the beginning of the measurement, and "
-        "from the end of the warm-up.",
+        f"It stands beside {stands.where}: {why} Time counts from the beginning of the "
+        f"{'load' if measured.idle else 'measurement'}, and from the end of the warm-up.",
         _table(rows, named),
         made,
         caption=_caption(measured, stands),
@@ -163,19 +164,33 @@ def _why(cells: Sequence[Cell], pairs: Sequence[tuple[float | None, float | None
     compared = {name: [pair for pair in of if all(pair)] for name, of in means.items()}
     by = " and ".join(name for name, both in compared.items() if both)
     both = [pair for pairs in compared.values() for pair in pairs]
+    apart = "".join(map(_apart, picture.WAYS.values(), pairs))
     if not both:
         what = "the one cell" if len(cells) == 1 else "the first cell"
-        return f"{what}; nothing that was measured can be compared with a number of this study."
+        return f"{what}; nothing that was measured can be compared with a number of this study.{apart}"
     worst = max(max(ours / theirs, theirs / ours) for ours, theirs in both)
-    far = f" Yet they differ by up to a factor of {worst:.3g}: another path or load." if worst > _FAR else ""
-    far += "".join(
-        f" It has no background transfers on the {name}, where {bit_rate(theirs * 1e6, 3)} were measured."
-        for name, (ours, theirs) in zip(picture.WAYS.values(), pairs, strict=False)
-        if theirs and ours is None
-    )
+    far = ""
+    if worst > _FAR:
+        far = f" Yet they differ by up to a factor of {ms_brief(worst)}: another path or load."
     if len(cells) == 1:
-        return f"the one cell.{far}"
-    return f"of {len(cells)} cells the nearest in {by}.{far}"
+        return f"the one cell.{far}{apart}"
+    return f"of {len(cells)} cells the nearest in {by}.{far}{apart}"
+
+
+def _apart(way: str, pair: tuple[float | None, float | None]) -> str:
+    """Say what has no ratio: a direction in which one of the two carried nothing."""
+    ours, theirs = pair
+    if theirs and ours is None:
+        return f" It has no background transfers on the {way}, where {_rate(theirs)} were measured."
+    if theirs and not ours:
+        return f" Its background transfers carry nothing on the {way}, where {_rate(theirs)} were measured."
+    if ours and theirs is not None and not theirs:
+        return f" Nothing came through on the {way} as measured, where {_rate(ours)} are simulated."
+    return ""
+
+
+def _rate(mbps: float) -> str:
+    return bit_rate(mbps * 1e6, 3)
 
 
 def _caption(measured: Measurement, cell: Cell) -> str:
@@ -185,7 +200,11 @@ def _caption(measured: Measurement, cell: Cell) -> str:
     ]
     if measured.sent:
         way = picture.WAYS[measured.sent]
-        said.append(f"The measured line of the {way} is what was sent, the number what was received.")
+        said.append(
+            f"The measured line of the {way} is what was sent, the number what was received."
+            if measured.arrived
+            else f"What is measured of the {way} is what was sent; how much of it arrived, nobody told."
+        )
     if measured.rtt_ms:
         trip = (
             "the path's and the mean waits in both queues, in bins of time"
@@ -193,6 +212,8 @@ def _caption(measured: Measurement, cell: Cell) -> str:
             else "not known: a path of several queues, or nothing was kept over time"
         )
         said.append(f"The measured round trip is {measured.rtt_of}; the simulated one is {trip}.")
+    if measured.idle:
+        said.append(f"{measured.idle} round trips are left out: no stream ran then.")
     return " ".join(said)
 
 
@@ -205,4 +226,4 @@ def _table(rows: Rows, cells: list[str]) -> Table:
 
 
 def _text(number: float | None) -> str:
-    return "–" if number is None else f"{number:.4g}"
+    return "–" if number is None else ms_text(number)

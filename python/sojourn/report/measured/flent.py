@@ -4,10 +4,12 @@ Flent's file format (versions 1 to 4, JSON, mostly gzip): ``x_values`` are secon
 each series, null where nothing was measured. Throughput is ``TCP download sum`` (or ``upload``)
 where the test has it, else the sum of its streams (``TCP download::1``, ``TCP upload BE`` …); statistics of
 the kernel beside a stream (``…::tcp_rtt``) are no throughput. The round trip is ``Ping (ms) ICMP``, else
-``Ping (ms) avg``, else the mean of all series of ping.
+``Ping (ms) avg``, else the mean of all series of ping. Most tests ping for some seconds before the first
+stream and after the last; as in Flent's own distributions of pings (``cutoff``), those are left out.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from sojourn.errors import SojournError
@@ -40,14 +42,35 @@ def measurement(content: Mapping[str, Any], name: str) -> Measurement:
     }
     rtt, of = _round_trip(results, times)
     if not throughput and rtt is None:
+        known = [key for key in results if key.startswith(("TCP ", "Ping (ms)"))]
         raise SojournError(
-            f"{name}: the Flent data has neither throughput of TCP nor round trips; its series are "
+            f"{name}: the Flent data has no value in {', '.join(sorted(map(repr, known))[:6])}"
+            if known
+            else f"{name}: the Flent data has neither throughput of TCP nor round trips; its series are "
             f"{', '.join(sorted(map(repr, results))[:6]) or 'none'}"
         )
     about = content.get("metadata")
     test = about.get("NAME") if isinstance(about, dict) else None
     tool = f"Flent, test {test}" if isinstance(test, str) else "Flent"
-    return Measurement(name, tool, throughput, rtt, of)
+    whole = Measurement(name, tool, throughput, rtt, of)
+    return _of_the_load(whole, rtt) if throughput and rtt else whole
+
+
+def _of_the_load(whole: Measurement, rtt: Series) -> Measurement:
+    """Leave out the pings of an idle path; times count from the first stream's beginning."""
+    begins = min(float(each.time_s[0]) for each in whole.throughput.values())
+    ends = max(float(each.time_s[-1]) for each in whole.throughput.values())
+    under = (rtt.time_s >= begins) & (rtt.time_s <= ends)
+    idle = int((~under).sum())
+    if not idle or idle == len(under):
+        return whole
+    throughput = {link: Series(each.time_s - begins, each.values) for link, each in whole.throughput.items()}
+    return replace(
+        whole,
+        throughput=throughput,
+        rtt_ms=Series(rtt.time_s[under] - begins, rtt.values[under]),
+        idle=f"{idle} of {len(under)}",
+    )
 
 
 def _throughput(results: Mapping[str, list[Any]], word: str, times: list[Any]) -> Series | None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from sojourn.errors import SojournError
 from sojourn.report.measured.measurement import Measurement, is_number, series
+from sojourn.study.units import percent
 
 _SUMS = ("sum", "sum_bidir_reverse")
 
@@ -77,9 +78,14 @@ def measurement(content: Mapping[str, Any], name: str) -> Measurement:
         words.append(protocol)
     if isinstance(count := test.get("num_streams"), int):
         words.append(f"{count} stream{'s' * (count != 1)}")
-    if why:
-        words.append(f"ended early ({why})")
     end = content.get("end") if isinstance(content.get("end"), dict) else {}
+    if why:
+        # What a receiver would have told at the end is then 0, as if nothing were lost.
+        words.append(f"ended early ({why})")
+    else:
+        words += [
+            f"{percent(lost)} of the datagrams sent {way} lost" for way, lost in _lost(end, reverse).items()
+        ]
     means, received, again = _summed(end, reverse)
     rtt = series(*trips)
     return Measurement(
@@ -87,11 +93,22 @@ def measurement(content: Mapping[str, Any], name: str) -> Measurement:
         ", ".join(words),
         throughput,
         rtt,
-        "smoothed round trip of the sender" if rtt else "",
+        "the sender's smoothed one" if rtt else "",
         again,
         {link: mean for link, mean in means.items() if link in throughput},
-        sends if sends in throughput and sends in received else "",
+        sends if sends in throughput else "",
+        sends in received,
     )
+
+
+def _lost(end: Mapping[str, Any], reverse: bool) -> dict[str, float]:
+    """Return the share of the datagrams that did not arrive, by direction; nothing of TCP."""
+    shares = {}
+    for tail, turned in (("", False), ("_bidir_reverse", True)):
+        found = end.get(f"sum{tail}")
+        if isinstance(found, dict) and is_number(lost := found.get("lost_percent")) and 0 <= lost <= 100:
+            shares["down" if reverse != turned else "up"] = lost / 100
+    return shares
 
 
 def _summed(end: Mapping[str, Any], reverse: bool) -> tuple[dict[str, float], set[str], float | None]:

@@ -43,7 +43,11 @@ class Measurement:
     mean_mbps: dict[str, float] = field(default_factory=dict)
     """Mean throughput as the tool itself sums it up, where it does."""
     sent: str = ""
-    """The direction whose series is what was sent, while its mean is what was received."""
+    """The direction whose series is what was sent."""
+    arrived: bool = True
+    """Whether the mean of that direction is what was received; else nobody told what was."""
+    idle: str = ""
+    """How many of the round trips are left out, as no stream ran: ``20 of 700``."""
 
     def mean(self, direction: str) -> float | None:
         """Mean throughput in Mbit/s: the tool's own, or that of the samples."""
