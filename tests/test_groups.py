@@ -213,9 +213,9 @@ def test_the_table_of_groups_says_what_was_measured_and_no_more() -> None:
     assert rows(result("x", share=0.0)) == ["0"]
     assert rows(result("x", share=None)) == ["–"]
     several = [result("x", n, share=0.5 + n / 100, timeouts=n % 2) for n in (-1, 0, 1)]
-    assert rows(*several) == ["50 ± 2.48"]
+    assert rows(*several) == ["50.0 ± 2.5"]
     assert rows(result("x", 0, share=0.4), result("x", 1, share=0.6)) == ["50 (0 to 100)"], "not ± 127"
-    assert next(group_rows(several)).text("timeouts", 1.0) == "0.667 (0 to 2.1)"
+    assert next(group_rows(several)).text("timeouts", 1.0) == "0.67 (0.00 to 2.10)"
     assert [row.labels for row in group_rows([result("x"), result("y"), result("x", 1)])] == [("x",), ("y",)]
     one = {**result("x", jain=1.0)}
     one["groups"]["a"]["flows"] = 1

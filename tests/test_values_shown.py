@@ -89,12 +89,33 @@ def test_each_number_has_the_unit_and_the_better_way_of_its_kind() -> None:
         ("web.plt_s.median", 100.0, "100"),
         ("flows.goodput_bps", 2_500_000.0, "2.5"),
         ("flows.retransmits", 0.04, "0.04"),
+        ("flows.retransmits", -0.02, "−0.02"),
+        ("links.up.loss", 2e-7, "0.00002"),
+        ("adaptive.instability", 0.0000123, "0.0000123"),
+        ("links.up.queue_delay_ms.mean", -0.01, "0.0"),
         ("flows.retransmits", None, "–"),
         ("flows.retransmits", float("inf"), "–"),
     ],
 )
 def test_a_number_is_written_in_the_unit_shown(path: str, number: float | None, text: str) -> None:
     assert value(path).text(number) == text
+
+
+@pytest.mark.parametrize(
+    ("path", "numbers", "texts"),
+    [
+        ("links.up.loss", (0.0, 0.0, 0.2), ["0", "0", "20"]),
+        ("links.up.loss", (0.098, 0.094, 0.102), ["9.8", "9.4", "10.2"]),
+        ("links.up.loss", (0.0004, 0.0, 0.2), ["0.0", "0.0", "20.0"]),
+        ("links.up.loss", (0.0004, 0.00003), ["0.040", "0.003"]),
+        ("links.up.loss", (0.5, 0.4, 0.6), ["50", "40", "60"]),
+        ("links.up.loss", (0.0, 0.0), ["0.0", "0.0"]),
+        ("voice.talks.mos.median", (4.0, 3.5), ["4.00", "3.50"]),
+        ("flows.retransmits", (-0.02, -20.0), ["0.0", "−20.0"]),
+    ],
+)
+def test_the_numbers_of_a_cell_have_the_same_decimals(path, numbers, texts) -> None:
+    assert value(path).alike(*numbers) == texts
 
 
 def test_differences_have_a_sign_and_nothing_is_no_difference() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from sojourn.report.figures.default import links_of, score_paths
 from sojourn.report.figures.kinds.kind import is_number
-from sojourn.report.figures.values import axis_name, number_of, numbers_of, value
+from sojourn.report.figures.values import Value, axis_name, number_of, numbers_of, value
 from sojourn.results.bounded import lower_bounds
 from sojourn.results.interval import half_width
 from sojourn.results.limits import Cell, by_cell
@@ -104,19 +104,20 @@ def points_table(
         for one in shown:
             numbers = [float(n) for result in found if is_number(n := look_up(result, one.path))]
             at_least = any(one.path in lower_bounds(result) for result in found)
-            row.append(_mean(numbers, one.text, one.factor, at_least))
+            row.append(_mean(numbers, one, at_least))
         rows.append(row)
     return Points(columns, rows, any(len(found) > 1 for found in cells.values()))
 
 
-def _mean(numbers: Sequence[float], text: Callable[[float], str], factor: float, at_least: bool) -> Entry:
+def _mean(numbers: Sequence[float], shown: Value, at_least: bool) -> Entry:
     if not numbers:
         return Entry("–")
     mean, half = fmean(numbers), half_width(numbers)
     if at_least:
         # Nobody knows how far a lower bound is from what it bounds.
-        return Entry(f"≥ {text(mean)}", mean * factor)
-    return Entry(text(mean) + ("" if half is None else f" ± {text(half)}"), mean * factor)
+        return Entry(f"≥ {shown.text(mean)}", mean * shown.factor)
+    text = shown.text(mean) if half is None else " ± ".join(shown.alike(mean, half))
+    return Entry(text, mean * shown.factor)
 
 
 def _sorted_by(labels: list[str], stand: tuple[dict[str, float], str] | None) -> dict[str, float]:

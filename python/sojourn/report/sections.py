@@ -241,7 +241,8 @@ def _as_text(plot: Plot) -> Table:
                 cell = cells.get((y, x))
                 words = plot.words(panel, y, x, cell["value"] if cell else None)
                 if cell and cell["low"] is not None:
-                    words += f" ({plot.value.text(cell['low'])} to {plot.value.text(cell['high'])})"
+                    mean, low, high = plot.value.alike(cell["value"], cell["low"], cell["high"])
+                    words = f"{'≥ ' * words.startswith('≥')}{mean} ({low} to {high})"
                 row.append(words)
             rows.append(row)
     heads = ["Panel"] * several + [axis_name(plot.y) if plot.y else "", *plot.x_labels]

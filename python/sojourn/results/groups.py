@@ -9,6 +9,7 @@ from typing import Any
 from sojourn.results.interval import half_width
 from sojourn.results.path import look_up
 from sojourn.study import label_text
+from sojourn.study.units import alike, written
 
 COLUMNS = (
     ("goodput_per_flow_bps", "goodput of each (Mb/s)", 1e-6),
@@ -51,8 +52,8 @@ class GroupRow:
         most = factor if path in _SHARES else inf
         low, high = max(0.0, mean - half), min(most, mean + half)
         if high - low < 1.999 * half:
-            return f"{plain(mean)} ({plain(low)} to {plain(high)})"
-        return f"{plain(mean)} ± {plain(half)}"
+            return "{} ({} to {})".format(*alike((mean, low, high), plain))
+        return " ± ".join(alike((mean, half), plain))
 
 
 def group_rows(results: Iterable[Mapping[str, Any]]) -> Iterator[GroupRow]:
@@ -83,4 +84,4 @@ def group_rows(results: Iterable[Mapping[str, Any]]) -> Iterator[GroupRow]:
 
 def plain(number: float) -> str:
     """Write a number with three digits that count; whole ones from 100 on."""
-    return f"{number:.0f}" if abs(number) >= 100 else f"{number:.3g}"
+    return written(number, ".0f" if abs(number) >= 100 else ".3g")

@@ -1,6 +1,7 @@
 """Numbers with their units: times and rates as study files, documents and options write them, and shares."""
 
 import re
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 
 from sojourn.errors import SojournError
@@ -72,6 +73,37 @@ def percent(share: float, decimals: int = 1) -> str:
     ('12.3 %', '0.05 %', '100 %')
     """
     return f"{100 * share:.{decimals}f} %"
+
+
+def written(number: float, form: str) -> str:
+    """Write a number by a format, with a minus sign, without an exponent; nothing is no negative zero.
+
+    >>> written(-0.02, ".1g"), written(2e-5, ".1g"), written(-0.001, ".2f")
+    ('−0.02', '0.00002', '0.00')
+    """
+    text = format(number, form)
+    if "e" in text:
+        text = f"{Decimal(text):f}"
+    return text.replace("-", "" if not text.strip("-0.") else "−")
+
+
+def decimals_of(text: str) -> int:
+    """Return how many decimals a written number has."""
+    return len(text.partition(".")[2])
+
+
+def alike(numbers: Sequence[float], text: Callable[[float], str]) -> list[str]:
+    """Write the numbers of one cell, as a mean and its interval, with the same decimals.
+
+    They are as many as any number but 0 has by `text`, but at most one more than the largest has.
+
+    >>> form = lambda number: f"{number:.{1 if number < 10 else 0}f}"
+    >>> alike([9.8, 9.4, 10.2], form), alike([0.0, 20.1], form)
+    (['9.8', '9.4', '10.2'], ['0', '20'])
+    """
+    most = max(decimals_of(text(number)) for number in (list(filter(None, numbers)) or numbers))
+    most = min(most, decimals_of(text(max(numbers, key=abs))) + 1)
+    return [written(number, f".{most}f") for number in numbers]
 
 
 def bit_rate(bps: float, digits: int = 6) -> str:

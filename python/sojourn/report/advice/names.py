@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sojourn.report.configure import NAMES
+from sojourn.study.units import written
 
 About = Mapping[str, Any]
 
@@ -41,8 +42,7 @@ def named(queues: About) -> str:
 
 def number(score: float) -> str:
     """Write a score or a difference of scores."""
-    text = f"{score:.2f}"
-    return "0.00" if text == "-0.00" else text
+    return written(score, ".2f")
 
 
 def between(interval: Sequence[float] | None) -> str:

@@ -92,12 +92,13 @@ class Goal:
             return f"{number * shown.factor:.10g} {shown.unit}".strip()
         return shown.with_unit(number)
 
-    def between(self, low: float, high: float) -> str:
-        """Write an interval, its unit once."""
+    def with_interval(self, mean: float, low: float, high: float) -> tuple[str, str]:
+        """Write a number and its interval, with the same decimals and the unit once each."""
         if self.of_best:
-            return f"{100 * low:.0f} to {percent(high, 0)}"
+            return self.text(mean), f"{100 * low:.0f} to {percent(high, 0)}"
         shown = value(self.path)
-        return f"{shown.text(low)} to {shown.with_unit(high)}"
+        middle, least, most = shown.alike(mean, low, high)
+        return f"{middle} {shown.unit}".strip(), f"{least} to {most} {shown.unit}".strip()
 
     def good(self, number: float) -> bool:
         """Say whether a number keeps the limit."""

@@ -65,11 +65,17 @@ class Finding:
     @property
     def text(self) -> str:
         """Whom it is about, the mean and the interval."""
-        words = f"{self.goal.name} {'at least ' * self.at_least}{self.goal.text(self.mean)}"
+        words = f"{self.goal.name} {'at least ' * self.at_least}"
+        if self.interval is None or len(set(map(self.goal.text, self.interval))) == 1:
+            return words + self.goal.text(self.mean)
+        return words + "{} ({})".format(*self.numbers)
+
+    @property
+    def numbers(self) -> tuple[str, str]:
+        """The mean and the interval; a dash where there is none."""
         if self.interval is None:
-            return words
-        low, high = (self.goal.text(end) for end in self.interval)
-        return words if low == high else f"{words} ({self.goal.between(*self.interval)})"
+            return self.goal.text(self.mean), "–"
+        return self.goal.with_interval(self.mean, *self.interval)
 
     @property
     def more(self) -> str:

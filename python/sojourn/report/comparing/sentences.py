@@ -1,12 +1,12 @@
 """What a comparison says in words, on the terminal and on the page."""
 
-from decimal import Decimal
 from math import ceil, floor, log10
 
 from sojourn.errors import counted
 from sojourn.report.comparing.cells import Comparison, Difference
-from sojourn.report.figures.values import axis_name, decimals_of, lower
+from sojourn.report.figures.values import axis_name, lower
 from sojourn.report.sections import Table
+from sojourn.study.units import decimals_of, written
 
 _MOST_DIGITS = 7
 _MOST_SETTINGS = 24
@@ -104,7 +104,7 @@ def _decimals(one: Difference) -> int:
         place = floor(log10(half))
         decimals = (1 if half / 10.0**place < 3.55 else 0) - place
     else:
-        decimals = max(decimals_of(f"{Decimal(one.value.text(number / by)):f}") for number in shown)
+        decimals = max(decimals_of(one.value.text(number / by)) for number in shown)
     if one.difference and (one.larger or one.interval is None):
         decimals = max(decimals, ceil(-log10(1.9 * abs(one.difference) * by)))
     whole = len(f"{max(shown):.0f}")
@@ -113,12 +113,11 @@ def _decimals(one: Difference) -> int:
 
 def _fixed(number: float, decimals: int) -> str:
     """Write a number with so many decimals; none of it with a sign."""
-    text = f"{number:.{decimals}f}"
-    return text.lstrip("-") if not text.strip("-0.") else text
+    return written(number, f".{decimals}f")
 
 
 def _signed(text: str) -> str:
-    return text if not text.strip("0.") else text.replace("-", "−") if text[0] == "-" else f"+{text}"
+    return text if not text.strip("0.") else text if text[0] == "−" else f"+{text}"
 
 
 def table(found: Comparison, path: str) -> Table:

@@ -165,11 +165,8 @@ def _mean(shown: Value, found: Iterable[Any]) -> list[Any] | None:
     if interval is None:
         return [_short(mean * shown.factor), None, None, shown.text(mean), ""]
     low, high = interval
-    return [
-        *(_short(each * shown.factor) for each in (mean, low, high)),
-        shown.text(mean),
-        f"{shown.text(low)} to {shown.text(high)}",
-    ]
+    middle, least, most = shown.alike(mean, low, high)
+    return [*(_short(each * shown.factor) for each in (mean, low, high)), middle, f"{least} to {most}"]
 
 
 def _over_time(result: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from math import isfinite
 
 from sojourn.results.path import link_of
 from sojourn.study.links import called, hop_of
+from sojourn.study.units import alike, decimals_of, written
 
 _WHO = {
     "links.up": "uplink",
@@ -183,14 +184,20 @@ class Value:
             return "–"
         shown = number * self.factor
         if self.kind in ("ssim", "mos"):
-            return f"{shown:.2f}"
+            return written(shown, ".2f")
         if self.kind == "index":
-            return f"{shown:.3g}"
+            return written(shown, ".3g")
         if self.kind == "seconds":
-            return f"{shown:.1f}" if abs(shown) < 100 else f"{shown:.0f}"
+            return written(shown, ".1f" if abs(shown) < 100 else ".0f")
         if shown and abs(shown) < 0.095 and self.kind != "delay":
-            return f"{shown:.1g}"
-        return f"{shown:.1f}".replace("-0.0", "0.0") if abs(shown) < 10 else f"{shown:.0f}"
+            return written(shown, ".1g")
+        return written(shown, ".1f" if abs(shown) < 10 else ".0f")
+
+    def alike(self, *numbers: float) -> list[str]:
+        """Write stored numbers of one cell, a mean and its interval, with the same decimals."""
+        return alike(
+            [number * self.factor for number in numbers], lambda shown: self.text(shown / self.factor)
+        )
 
     def as_printed(self, number: float | None) -> str:
         """Write a published number with the digits that it was printed with."""
@@ -199,13 +206,12 @@ class Value:
     def finer(self, number: float, decimals: int) -> str:
         """Write a stored number with so many decimals at least."""
         text = self.text(number)
-        return text if decimals_of(text) >= decimals else f"{number * self.factor:.{decimals}f}"
+        return text if decimals_of(text) >= decimals else written(number * self.factor, f".{decimals}f")
 
     def difference(self, number: float | None) -> str:
         """Write a difference of stored numbers, with its sign."""
         text = self.text(number)
-        zero = not text.strip("-0.–")
-        return text.lstrip("-") if zero else text.replace("-", "−") if number < 0 else f"+{text}"
+        return f"+{text}" if number is not None and number > 0 and text.strip("0.–") else text
 
     def with_unit(self, number: float | None) -> str:
         """Write a stored number with its unit."""
@@ -229,11 +235,6 @@ def value(path: str, unit_if_unknown: str | None = None) -> Value:
     full = f"{who}: {name}" if who else name
     phrase = f"{name} ({who})" if who else name
     return Value(path, full if named else upper(full), unit, kind, better, phrase)
-
-
-def decimals_of(text: str) -> int:
-    """Return how many decimals a written number has."""
-    return len(text.partition(".")[2])
 
 
 def has_name(path: str) -> bool:

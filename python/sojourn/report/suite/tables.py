@@ -16,6 +16,7 @@ from sojourn.results.excess import WHY
 from sojourn.results.interval import half_width
 from sojourn.study.point import Point
 from sojourn.study.suites import Scheme
+from sojourn.study.units import written
 
 
 def parameters(view: View) -> Table:
@@ -204,7 +205,8 @@ def with_interval(values: pl.Series, scale: float = 1.0) -> str:
         return _short(middle)
     # As many decimals as the interval gives sense to: two figures of it, three to five of the mean.
     decimals = min(max(_decimals(half, 2), _decimals(middle, 3)), _decimals(middle, 5))
-    return f"{middle:.{decimals}f} ± {half:.{decimals}f}" if half else f"{_short(middle)} ± 0"
+    both = (written(number, f".{decimals}f") for number in (middle, half))
+    return " ± ".join(both) if half else f"{_short(middle)} ± 0"
 
 
 def _cells(view: View, *any_of: str) -> tuple[list[str], list[tuple[list[str], pl.DataFrame]]]:
@@ -281,4 +283,4 @@ def _decimals(value: float, figures: int) -> int:
 def _short(value: float) -> str:
     if value == 0:
         return "0"
-    return f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"
+    return written(value, ".3g" if abs(value) < 1000 else ".0f")

@@ -14,8 +14,9 @@ from sojourn.report.figures.kinds.kind import Kind
 from sojourn.report.figures.plot import Plot
 from sojourn.report.figures.scales import SCALES, Scale, ink, source_of
 from sojourn.report.figures.style import GRID, INK, MUTED, styled
-from sojourn.report.figures.values import axis_name, decimals_of, shared_unit, tick
+from sojourn.report.figures.values import axis_name, shared_unit, tick
 from sojourn.results.bounded import awaited
+from sojourn.study.units import decimals_of
 
 _CELL_W, _CELL_H = 0.66, 0.46
 _CHAR = 0.079
@@ -170,7 +171,7 @@ def _words(plot: Plot, column: str, number: float, scale: Scale) -> str:
     words = plot.value.text(number)
     for decimals in range(decimals_of(words), _DECIMALS):
         finer = plot.value.finer(number, decimals)
-        if scale.rank(float(finer) / plot.value.factor) == scale.rank(number):
+        if scale.rank(float(finer.replace("−", "-")) / plot.value.factor) == scale.rank(number):
             return finer
     return words
 
