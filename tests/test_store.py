@@ -169,3 +169,20 @@ def test_a_full_disk_is_one_sentence(store: Store, monkeypatch) -> None:
     with pytest.raises(StoreError, match="No space left on device; put that right, or choose another"):
         store.write_point("ab", RESULT)
     assert list(store.points.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "it is empty"),
+        ('{"a": "b', "it is not valid JSON (Unterminated string starting at line 1)"),
+        ("[1]", "it holds a list"),
+    ],
+)
+def test_a_damaged_file_is_named_with_what_is_wrong(tmp_path, text, said):
+    store = Store(tmp_path)
+    store.prepare()
+    store.point_file("a").write_text(text)
+    with pytest.raises(StoreError) as caught:
+        store.read_point("a")
+    assert f"a.json is damaged: {said}; delete it" in str(caught.value)

@@ -244,8 +244,11 @@ def _read_object(file: Path, needed: tuple[str, ...], remedy: str) -> tuple[byte
     except OSError as error:
         raise StoreError(f"{file} cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
-        where = f" ({error.msg} at line {error.lineno})" if isinstance(error, json.JSONDecodeError) else ""
-        raise DamagedFile(f"{file} is damaged: it is not valid JSON{where}", remedy) from None
+        where = ""
+        if isinstance(error, json.JSONDecodeError):
+            where = f" ({error.msg.removesuffix(' at')} at line {error.lineno})"
+        what = f"it is not valid JSON{where}" if data.strip() else "it is empty"
+        raise DamagedFile(f"{file} is damaged: {what}", remedy) from None
     if not isinstance(value, dict) or any(key not in value for key in needed):
         found = (
             f"an object without {next(key for key in needed if key not in value)!r}"
