@@ -111,6 +111,8 @@ def test_a_number_is_written_in_the_unit_shown(path: str, number: float | None, 
         ("links.up.loss", (0.5, 0.4, 0.6), ["50", "40", "60"]),
         ("links.up.loss", (0.0, 0.0), ["0.0", "0.0"]),
         ("voice.talks.mos.median", (4.0, 3.5), ["4.00", "3.50"]),
+        ("links.up.jain", (0.98, 0.731, 1.0), ["0.98", "0.73", "1.00"]),
+        ("links.up.queue_delay_ms.mean", (166.8, 9.4), ["167", "9"]),
         ("flows.retransmits", (-0.02, -20.0), ["0.0", "−20.0"]),
     ],
 )

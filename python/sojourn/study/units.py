@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from decimal import Decimal
+from math import floor, log10
 
 from sojourn.errors import SojournError
 
@@ -95,14 +96,15 @@ def decimals_of(text: str) -> int:
 def alike(numbers: Sequence[float], text: Callable[[float], str]) -> list[str]:
     """Write the numbers of one cell, as a mean and its interval, with the same decimals.
 
-    They are as many as any number but 0 has by `text`, but at most one more than the largest has.
+    They are as many as any number but 0 has by `text`, but no more than give the largest three digits.
 
     >>> form = lambda number: f"{number:.{1 if number < 10 else 0}f}"
     >>> alike([9.8, 9.4, 10.2], form), alike([0.0, 20.1], form)
     (['9.8', '9.4', '10.2'], ['0', '20'])
     """
     most = max(decimals_of(text(number)) for number in (list(filter(None, numbers)) or numbers))
-    most = min(most, decimals_of(text(max(numbers, key=abs))) + 1)
+    if largest := max(map(abs, numbers)):
+        most = min(most, max(2 - floor(log10(largest)), 0))
     return [written(number, f".{most}f") for number in numbers]
 
 
