@@ -119,6 +119,7 @@ def test_what_disturbed_an_emulation_is_said_and_no_more() -> None:
     ("ends", "said"),
     [
         ("os.kill(os.getpid(), 9)", r"ended before the command did \(signal SIGKILL\)"),
+        ("os.kill(os.getpid(), 15)", r"^it was told to end \(SIGTERM\) before the command was started"),
         ("os._exit(1)", r"ended before the command did \(exit code 1\)"),
         ('os.write(int(sys.argv[3]), b\'{"trouble": "no TUN"}\')', "^no TUN$"),
     ],

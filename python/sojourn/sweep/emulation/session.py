@@ -167,6 +167,11 @@ def _setup(point: Point, options: Options) -> dict[str, Any]:
 def _came(text: bytes, code: int) -> dict[str, Any]:
     """Return what the emulator said, which ended with this code; raise BedError if there was no bed."""
     if not text:
+        # Once it has begun it sums up when it is ended; before, it dies of the signal.
+        if -code in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+            raise BedError(
+                f"it was told to end ({signal.Signals(-code).name}) before the command was started"
+            )
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
         raise BedError(f"the emulator ended before the command did ({how})")
     came = json.loads(_NUMBERS.sub(b"", text))
