@@ -111,3 +111,10 @@ def test_a_damaged_table_is_named_with_what_computes_it_anew(tmp_path: Path) -> 
                 )
             getattr(open_results(folder), kind)(name)
         assert str(caught.value) == f"{file} cannot be read: Permission denied (os error 13)"
+
+
+def test_a_study_file_is_not_said_to_be_missing(tmp_path: Path) -> None:
+    """It is there, and no directory: who gives it to `report` looks for no typing error in its name."""
+    (tmp_path / "lab.toml").touch()
+    with pytest.raises(StoreError, match=r"lab\.toml is a file; expected a directory of results"):
+        open_results(tmp_path / "lab.toml")

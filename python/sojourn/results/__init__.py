@@ -44,6 +44,8 @@ class Results:
         from sojourn.results.store import Store
 
         self.store = Store(path)
+        if self.store.path.is_file():
+            raise StoreError(f"{path} is a file; expected a directory of results, as `sojourn run` makes it")
         if not self.store.path.is_dir():
             raise StoreError(f"{path}: there is no such results directory")
         study = self.store.read_study()
