@@ -142,7 +142,7 @@ fn second_look<const SLOW: bool>(
     let shows = !reported || track.protocol == Protocol::Utp;
     let tcp = clocks.protocol == Protocol::Tcp;
     let mut near = NearLeast { fine, count: 0, lowest: [0.0; LEAST] };
-    let ([mut from, mut to], mut last) = (track.evidence, i64::MIN / 2);
+    let ([mut from, mut to], mut last, mut looked) = (track.evidence, i64::MIN / 2, i64::MIN / 2);
     for chunk in log.chunks(i) {
         for entry in chunk {
             prefetch::behind(entry, ENTRIES_AHEAD);
@@ -156,7 +156,11 @@ fn second_look<const SLOW: bool>(
                 continue;
             }
             if !toward {
-                from.add(above, spread);
+                // What is sent together looks at the queue once.
+                if entry.time - looked >= spread as i64 {
+                    from.add(above, spread);
+                    looked = entry.time;
+                }
                 from.data |= entry.is(DATA);
             }
             let mut above_to = f64::INFINITY;
@@ -261,6 +265,23 @@ mod tests {
             tracks[0].evidence[1].all
         };
         assert_eq!([1, 5].map(arrivals), [10, 10]);
+    }
+
+    #[test]
+    fn what_is_sent_together_looks_at_the_queue_once() {
+        // Thirty packets in three bursts; stamps tell milliseconds.
+        let looks = |apart: i64| {
+            let (mut log, mut hosts) = (Log::default(), Hosts::new(Vec::new()));
+            let mut tracks = vec![track(Estimator::Observer, Protocol::Tcp)];
+            tracks[0].key.address.into_iter().for_each(|address| _ = hosts.of(address));
+            for (burst, i) in (0..3i64).flat_map(|burst| (0..10).map(move |i| (burst, i))) {
+                let time = burst * 100_000_000 + i * apart;
+                log.push(0, Entry::new(1, time + 20_000_000, time / 1_000_000, DATA, None));
+            }
+            finalize(&log, &mut tracks, &[None], &mut hosts, 1);
+            tracks[0].evidence[0].all
+        };
+        assert_eq!([20_000, 1_300_000].map(looks), [3, 30]);
     }
 
     #[test]
