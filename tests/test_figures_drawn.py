@@ -320,6 +320,12 @@ def test_hosts_of_a_capture() -> None:
     assert (both.get_xdata().tolist(), both.get_ydata().tolist()) == ([40.0], [90.0])
 
 
+@pytest.mark.filterwarnings("error")
+def test_hosts_of_which_none_waited() -> None:
+    still = [{**host, "mean_ms": 0.0} for host in hosts()]
+    assert delay_cdf(still).axes[0].get_xlim() == (0, 1)
+
+
 def arrows(axes: Any) -> list[tuple[float, float]]:
     """Return the points that an arrow leaves, each of which has a hollow mark."""
     points = [tuple(text.xy) for text in axes.texts if text.arrow_patch is not None]

@@ -47,6 +47,8 @@ _UNKNOWN = (
     *(f"{end}_{what}" for end in "ab" for what in ("part_ns", "mss", "initial_window", "window")),
 )
 _MOST_BYTES = 2**32 - 1
+_LONGEST_NS = 2**60
+"""Longest time that a workload's reader takes."""
 
 
 @dataclass(frozen=True)
@@ -96,9 +98,15 @@ def read(captures: Sequence[str | os.PathLike[str]], clients: Sequence[str] = ()
     except _core.CaptureError as error:
         raise SojournError(str(error)) from None
     table = _table(found)
+    names = ", ".join(os.fsdecode(capture) for capture in captures)
     if not table.height:
-        names = ", ".join(os.fsdecode(capture) for capture in captures)
         raise SojournError(f"{names}: no connection of TCP or UDP in {found['frames']} frames")
+    if found["length_ns"] > _LONGEST_NS:
+        years = found["length_ns"] / (365.25 * 86400 * 1e9)
+        raise SojournError(
+            f"{names}: the first frame is {years:.0f} years before the last, so a clock was set; expected "
+            f"captures of {_LONGEST_NS / (365.25 * 86400 * 1e9):.0f} years at most"
+        )
     hosts = map(ipaddress.ip_address, pl.concat([table["opener"], table["acceptor"]]).unique())
     if networks and not any(host in network for host in hosts for network in networks):
         raise SojournError(f"--clients {', '.join(clients)}: no host of the captures is one of these")

@@ -39,6 +39,8 @@ _NEARLY, _NEARLY_ALL = 0.05, 0.8
 """How far seconds of acknowledgements are from their middle where a link was filled, and how many of them."""
 _MOST = 0.7
 """Of the bytes sent away from the capture: if fewer were acknowledged, other traffic shared the link."""
+_LONGEST_NS = 366 * 86400 * 10**9
+"""The longest duration of a study."""
 _LEAST_BPS = 10_000
 _RTT_S = 0.05
 _WIDER = (0.25, 1, 4)
@@ -59,12 +61,17 @@ def study_of(found: Workload, captures: Sequence[Path], output: Path, study: Pat
     Raises
     ------
     SojournError
-        The captures do not tell the two sides of the link apart, or last no time.
+        The captures do not tell the two sides of the link apart, or last no time, or longer than any study.
     """
     if not found.length_ns:
         raise SojournError(
             "all frames of the captures have the same time, which tells neither rates nor waits, so no study "
             "can be made of them; expected captures that last, or leave out --study"
+        )
+    if found.length_ns > _LONGEST_NS:
+        raise SojournError(
+            f"the first frame is {found.length_ns / 86400e9:.0f} days before the last, so no study can be "
+            "made of the captures; expected captures of 366 days at most, or leave out --study"
         )
     if not found.sides_by_ttl:
         raise SojournError(

@@ -40,6 +40,16 @@ impl Datagrams {
         self.turns.push(Turn { accepted, bytes, wait_ns, heard: 0, writes: 1 });
     }
 
+    /// The datagrams that carry anything: what one waited that does not counts for the next that does.
+    pub(super) fn with_payload(&self) -> Vec<Turn> {
+        let mut waited = 0u64;
+        let kept = self.turns.iter().filter_map(|turn| {
+            waited = waited.saturating_add(turn.wait_ns);
+            (turn.bytes > 0).then(|| Turn { wait_ns: std::mem::take(&mut waited), ..*turn })
+        });
+        kept.collect()
+    }
+
     /// Take off what the datagrams of an end waited, if they shared a queue with packets of which that is `told`.
     pub(super) fn without_waits(&mut self, accepted: bool, told: &[(i64, i64)]) {
         let (mut at, mut times) = (self.first_ns, Vec::new());
@@ -160,6 +170,15 @@ mod tests {
         assert!(flow.as_sent && uneven(&flow) < 150, "{}", uneven(&flow));
         assert!(flow.turns.iter().map(|turn| turn.bytes).eq(0..1900), "in order");
         assert_eq!(times(&flow)[1899].0, flow.last_ns);
+    }
+
+    #[test]
+    fn datagrams_without_payload_are_left_out_and_their_waits_are_not() {
+        let mut flow = Datagrams::new(0);
+        let seen = [(0, 0), (100, 5), (0, 12), (0, 20), (60, 30), (0, 40)];
+        seen.iter().for_each(|&(bytes, at)| flow.add(false, bytes, at));
+        let kept: Vec<_> = flow.with_payload().iter().map(|turn| (turn.bytes, turn.wait_ns)).collect();
+        assert_eq!(kept, [(100, 5), (60, 25)]);
     }
 
     #[test]

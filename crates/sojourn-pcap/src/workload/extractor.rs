@@ -29,6 +29,8 @@ with_defaults! {
 /// Width of a bin of the traffic's series.
 const BIN_NS: i64 = 100_000_000;
 const MOST_BINS: usize = 1 << 20;
+/// What takes longer is no round trip: a clock was set meanwhile.
+const LONGEST_RTT_NS: u64 = 60_000_000_000;
 
 type Host = (Address, u16);
 /// Protocol, and the two ends in order.
@@ -363,9 +365,10 @@ fn recorded(entry: &Entry, start_ns: u64, last: i64, ends: &Ends<'_>, client_ope
             found.duration_ns = since(datagrams.last_ns, datagrams.first_ns);
             found.seen = [false, true].map(|b| datagrams.turns.iter().any(|datagram| datagram.accepted == b));
             found.rtt_ns = found.parts_ns[0].zip(found.parts_ns[1]).map(|(a, b)| a + b);
-            found.turns.clone_from(&datagrams.turns);
+            found.turns = datagrams.with_payload();
         }
     }
+    found.rtt_ns = found.rtt_ns.filter(|rtt| *rtt < LONGEST_RTT_NS);
     for turn in &found.turns {
         found.bytes[usize::from(turn.accepted)] += turn.bytes;
     }

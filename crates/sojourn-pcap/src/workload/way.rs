@@ -136,6 +136,10 @@ impl Way {
         if ack > self.acked {
             self.acked = ack;
             self.acked_at = now;
+            // Of what was not seen the acknowledgement alone tells when the other end had it; a FIN is no data.
+            if ack - i64::from(self.fin) > self.front {
+                self.front_at = now;
+            }
             self.front = self.front.max(ack);
         }
         let end = ack.min(self.end + i64::MAX / 4) - i64::from(self.fin);
@@ -183,6 +187,22 @@ mod tests {
         assert_eq!(way.acknowledged(ack, 0, 4), 0);
         assert_eq!(way.data((0, 1000), 5), 0);
         assert!(way.is_idle());
+    }
+
+    #[test]
+    fn what_only_an_acknowledgement_tells_had_come_by_then() {
+        let mut way = opened(7);
+        let came = |way: &mut Way, ack, at| {
+            way.acknowledged(ack, 0, at);
+            way.front_at
+        };
+        assert_eq!(came(&mut way, 100, 500), 500, "not seen");
+        way.data((100, 200), 600);
+        assert_eq!(came(&mut way, 200, 640), 600, "seen before");
+        way.data((300, 400), 650);
+        assert_eq!(came(&mut way, 400, 660), 660, "a part was not seen");
+        way.fin = true;
+        assert_eq!(came(&mut way, 401, 700), 660, "no data");
     }
 
     #[test]

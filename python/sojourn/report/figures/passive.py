@@ -23,6 +23,8 @@ def delay_cdf(hosts: Hosts) -> Figure:
         means = {name: np.array([mean for mean, _ in found]) for name, found in of.items()}
         bounds = {name: np.array([bound for _, bound in found], dtype=bool) for name, found in of.items()}
         highest = max((values[-1] for values in means.values() if values.size), default=1.0)
+        # Nobody waited.
+        right = highest * 1.05 or 1.0
         for place, (name, values) in enumerate(means.items()):
             if not values.size:
                 continue
@@ -31,7 +33,7 @@ def delay_cdf(hosts: Hosts) -> Figure:
             label = f"{NAMES[name]} ({values.size} host{'s' if values.size > 1 else ''})"
             # A few hosts hardly make a curve: marks show where they are.
             axes.step(
-                np.concatenate([[0.0], values, [highest * 1.05]]),
+                np.concatenate([[0.0], values, [right]]),
                 np.concatenate([[0.0], share, [100.0]]),
                 where="post",
                 color=style["color"],
@@ -43,7 +45,7 @@ def delay_cdf(hosts: Hosts) -> Figure:
                 bound = bounds[name]
                 at_least(axes, values[bound], share[bound], style, towards=(1, 0))
         axes.set(
-            xlim=(0, highest * 1.05),
+            xlim=(0, right),
             ylim=(0, 102),
             xlabel="Mean queueing delay of a host (ms)",
             ylabel="Share of hosts (%)",
