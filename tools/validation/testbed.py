@@ -129,6 +129,7 @@ def summary(found: list[Row]) -> str:
 
 
 def main(
+    study: Path = STUDY,
     *,
     results: Path = Path("results/validation/testbed"),
     jobs: int | None = None,
@@ -139,6 +140,8 @@ def main(
 
     Parameters
     ----------
+    study
+        Another study than `testbed.toml`, such as `elsewhere.toml` beside it; it needs `--results` of its own.
     jobs
         Processes that simulate; by default one for each core.
     only
@@ -148,7 +151,7 @@ def main(
     """
     if runs < 1:
         raise SojournError(f"--runs {runs}: expected 1 or more")
-    found = list(rows(*both(STUDY, results, (SEEDS, runs), jobs, only=selection(only or []))))
+    found = list(rows(*both(study, results, (SEEDS, runs), jobs, only=selection(only or []))))
     for row in found:
         print(row.text)
     print(summary(found))
