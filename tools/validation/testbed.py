@@ -141,7 +141,7 @@ def main(
     Parameters
     ----------
     study
-        Another study than `testbed.toml`, such as `elsewhere.toml` beside it; it needs `--results` of its own.
+        Another study than `testbed.toml`, such as `elsewhere.toml`; it needs `--results` of its own.
     jobs
         Processes that simulate; by default one for each core.
     only
