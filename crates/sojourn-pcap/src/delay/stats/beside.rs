@@ -31,19 +31,20 @@ pub(super) fn latest(later: Beside) -> f64 {
 }
 
 /// The delay of a packet from those of the one before it and of the one after it, each with the time to it: between
-/// them, if neither is far; none if both are.
+/// them, if neither is far; none if both are. If these two did not leave in order, each has a queue of its own
+/// (FQ-CoDel), and it may be of either: still between them, since no bound of the one holds for the other.
 pub(super) fn between(earlier: Beside, later: Beside) -> Option<f64> {
     let drained = earlier.map(|(since, delay)| (delay - since as f64).max(0.0));
-    let delay = match [earlier, later].map(|at| at.filter(|(apart, _)| *apart <= FAR)) {
-        [Some((0, before)), Some((0, after))] => f64::midpoint(before, after),
+    let bounded = |delay: f64| delay.min(latest(later)).max(drained.unwrap_or(0.0));
+    match [earlier, later].map(|at| at.filter(|(apart, _)| *apart <= FAR)) {
+        [Some((0, before)), Some((0, after))] => Some(f64::midpoint(before, after)),
         [Some((since, before)), Some((until, after))] => {
-            before + (after - before) * since as f64 / (since + until) as f64
+            Some(before + (after - before) * since as f64 / (since + until) as f64)
         }
-        [Some(_), None] => drained?,
-        [None, Some((_, after))] => after,
-        [None, None] => return None,
-    };
-    Some(delay.min(latest(later)).max(drained.unwrap_or(0.0)))
+        [Some(_), None] => drained.map(bounded),
+        [None, Some((_, after))] => Some(bounded(after)),
+        [None, None] => None,
+    }
 }
 
 #[cfg(test)]
@@ -53,6 +54,13 @@ mod tests {
     const MS: i64 = 1_000_000;
 
     #[test]
+    fn of_two_that_did_not_leave_in_order_each_had_a_queue_of_its_own() {
+        // What was sent 9 ms later left 34 ms earlier.
+        assert_eq!(between(Some((5 * MS, 50e6)), Some((4 * MS, 7e6))).map(|ns| (ns / 1e6 * 9.0).round()), Some(235.0));
+        assert_eq!(between(Some((0, 50e6)), Some((0, 7e6))), Some(28.5e6));
+    }
+
+    #[test]
     fn a_queue_keeps_the_order_of_its_packets_and_drains() {
         let at = |ms: i64, delay: f64| Some((ms * MS, delay * 1e6));
         let ms = |earlier, later| between(earlier, later).map(|delay| delay / 1e6);
@@ -60,10 +68,7 @@ mod tests {
         assert_eq!((ms(at(30, 50.0), None), ms(at(60, 50.0), None)), (Some(20.0), Some(0.0)));
         assert_eq!((ms(None, at(10, 7.0)), ms(at(30, 1.0), at(10, 7.0))), (Some(7.0), Some(5.5)));
         assert_eq!((ms(at(101, 50.0), at(9, 7.0)), ms(at(9, 7.0), at(101, 50.0))), (Some(7.0), Some(0.0)));
-        // It left after the one before it, and before the one after it.
-        assert_eq!(ms(at(5, 50.0), at(4, 7.0)), Some(45.0));
-        assert_eq!(ms(at(5, 30.0), at(6, 7.0)), Some(25.0));
-        assert_eq!(ms(at(5, 30.0), at(6, 10.0)), Some(25.0));
+        assert_eq!((ms(at(5, 30.0), at(5, 20.0)), ms(at(101, 120.0), at(9, 7.0))), (Some(25.0), Some(19.0)));
         assert_eq!(ms(at(101, 50.0), at(102, 50.0)), None);
     }
 }
