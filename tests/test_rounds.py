@@ -8,7 +8,8 @@ import pytest
 from conftest import Command, sentence, stored
 from sojourn import _core
 from sojourn.errors import SojournError
-from sojourn.report.answer import _known, _rounds, goals, verdicts
+from sojourn.report.answer import goals, verdicts
+from sojourn.report.answer.wording.rounds import reached, scores_known
 from sojourn.results.interval import Sample
 from sojourn.study.replications import after, looks, most, to_precision
 from sojourn.sweep import rounds
@@ -126,10 +127,10 @@ def test_a_cell_goes_on_until_its_scores_are_known() -> None:
 
     asked, wide = {"repeat": "auto", "repeat-precision": 0.06}, cell((3.2, 3.6), (3.6, 3.6), (4.0, 3.6))
     said = " Callers' mean opinion scores are known to ±0.06 MOS in"
-    assert _known(asked, [near, near]) == f"{said} every cell."
-    assert _known(asked, [near, wide]) == f"{said} 1 of 2 cells."
-    assert _known(asked, [wide]) == f"{said} 0 of 1 cells."
-    assert _known(asked, []) == _known({"repeat": 3}, [near]) == ""
+    assert scores_known(asked, [near, near]) == f"{said} every cell."
+    assert scores_known(asked, [near, wide]) == f"{said} 1 of 2 cells."
+    assert scores_known(asked, [wide]) == f"{said} 0 of 1 cells."
+    assert scores_known(asked, []) == scores_known({"repeat": 3}, [near]) == ""
 
     def verdict(path: str, *values: float) -> verdicts.Verdict:
         goal = goals.Goal(path, 3.6, True, "a goal", "the study")
@@ -142,9 +143,9 @@ def test_a_cell_goes_on_until_its_scores_are_known() -> None:
 
     open_ones = {("", "a"): close}
     end = "what is in doubt are opinion scores alone, of which only the mean is asked, to ±0.06 MOS."
-    assert _rounds(asked, open_ones, [near]).endswith(end)
+    assert reached(asked, open_ones, [near]).endswith(end)
     for unfinished in ((asked, open_ones, [wide]), (asked, {("", "a"): other}, [near])):
-        assert _rounds(*unfinished).endswith("run the study again to go on.")
+        assert reached(*unfinished).endswith("run the study again to go on.")
 
 
 def test_later_rounds_are_kept_of_cells_whose_first_results_still_hold() -> None:
