@@ -28,13 +28,13 @@ DELAYS = {ALONE: 0.0, HALF: RTT_MS / 2, WHOLE: float(RTT_MS)}
 """Of the round trip of 40 ms, what is spent in the queue."""
 APART = ("4s", "30s")
 """Viewers start at most so long after one another: the study's time, and one found by trying 30 and 60 s."""
-TOGETHER_TEXT = f"""The rates of the study's viewers, added up, are more than its line carried: {{most}}.
-Here the line carries what viewers ask for, since segments are on average as large as their nominal rates say.
-The study's ladder is its clips' average, too. So either its segments were smaller than that, or its viewers
-did not all play for as long as utilisation was taken. Were they to start up to {APART[1]} after one another,
-where the study says {APART[0]}, its utilisations and rates would fit together; the unfairness of two viewers
-would be further from its own, and instability no nearer. No sentence of the study says {APART[1]}: it was
-found by trying, and is not taken.
+TOGETHER_TEXT = """The rates of the study's viewers, added up, are more than its line carried: {most}.
+Here the line carries nearly all that viewers ask for, since segments are on average as large as their
+nominal rates say. The study's ladder is its clips' average, too. So either its segments were smaller than
+that, or its viewers did not all play for as long as utilisation was taken. Were they to start up to 30 s
+after one another, where the study says 4 s, its utilisations and rates would fit together; the unfairness
+of two viewers would be further from its own, and instability would hardly move. No sentence of the study
+says 30 s: it was found by trying, and is not taken.
 """
 
 
@@ -177,7 +177,7 @@ def _together(runs: Runs) -> Table:
         rows.append(row)
     of_ours = ("asked for, %", "filled, %", "filled, off", "rate, off", "instability", "unfairness")
     heads = ["queue", "viewers", "study: asked for, % of the line", "study: filled, %"]
-    heads += [f"starts {within} apart: {name}" for within in APART for name in of_ours]
+    heads += [f"starts {within[:-1]} s apart: {name}" for within in APART for name in of_ours]
     title = "Table IV (a): what viewers ask for, and what the line carries of it"
     return Table(title, heads, rows, TOGETHER_TEXT.format(most=gaps[max(gaps)]))
 

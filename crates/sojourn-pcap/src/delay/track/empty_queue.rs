@@ -2,16 +2,17 @@
 //!
 //! A queue that never empties has a least delay too: the bottom of its lowest valley, which one or two packets meet. An
 //! empty queue is met again and again, and no delay is less: the least delays pile up within what a tick and the path's
-//! jitter spread them by. A queue of constant length (a sender that its receive window holds back) piles up as well;
-//! where a direction carries data, so much is believed only if it also rises and falls. A packet that opens a
-//! connection after a silence of all hosts finds an empty queue, unless somebody else filled it who was not seen.
+//! jitter spread them by. What is sent within that time looks at the queue once: a burst is one meeting. A queue of
+//! constant length (a sender that its receive window holds back) piles up as well; where a direction carries data, so
+//! much is believed only if it also rises and falls. A packet that opens a connection after a silence of all hosts
+//! finds an empty queue, unless somebody else filled it who was not seen.
 
 /// What a path spreads delays by besides ticks, ns.
 pub(crate) const SPREAD: f64 = 300_000.0;
 /// Packets at the least delay without which nothing piles up.
 const LEAST: u32 = 8;
 
-/// Counts of packets by how far their delays lie above the least.
+/// Counts of packets, or of what was sent together, by how far their delays lie above the least.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Evidence {
     /// Within the spread, and in the equal interval above it.
