@@ -176,14 +176,16 @@ impl Connection {
     }
 
     fn begin(&mut self, by: usize, before: &Way, bytes: u64, now: i64) {
-        let own = if before.end > before.begin { before.acked_at.max(before.sent_at) } else { self.opened };
+        // Times that frames out of order left unknown are no earlier than the connection.
+        let own = before.acked_at.max(before.sent_at).max(self.opened);
+        let own = if before.end > before.begin { own } else { self.opened };
         let other = 1 - by;
         let theirs = &self.ways[other];
         let (ready, ready_payload, told) = match self.turns.last() {
             None => (self.greeted[other], 0, Some(self.greeted[by])),
             Some(turn) if turn.by == (by == 1) => (own, 0, None),
             // The answer may have come with these very data.
-            Some(_) => (theirs.sent_at, theirs.sent, self.told[by]),
+            Some(_) => (theirs.sent_at.max(self.opened), theirs.sent, self.told[by]),
         };
         // Nobody sends before the other end has heard of its SYN, whatever came.
         let opened = self.ways[by].opened.filter(|at| *at > ready && before.end == 0);
@@ -208,7 +210,7 @@ impl Connection {
             own,
             last: before.last,
             heard: if theirs.acked > before.heard { (theirs.acked - theirs.begin).max(0) } else { 0 },
-            heard_at: [theirs.front_at, theirs.acked_at],
+            heard_at: [theirs.front_at, theirs.acked_at].map(|at| at.max(self.opened)),
             idle: before.is_idle(),
             writes: 1,
             answered,
@@ -337,6 +339,15 @@ mod tests {
         };
         assert_eq!(segment(SYN, 9, 65_535, Some(7)), 65_535);
         assert_eq!(segment(ACK, 10, 1000, None), 128_000);
+    }
+
+    #[test]
+    fn nobody_waited_since_before_the_connection() {
+        let mut connection = Connection::new(1000, true);
+        (connection.ways[0].end, connection.ways[1].acked) = (5, 9);
+        let before = connection.ways[0];
+        [0, 0, 1].iter().for_each(|by| connection.begin(*by, &before, 5, 1700));
+        assert!(connection.turns.iter().all(|raw| (raw.heard_at, raw.own, raw.ready) == ([1000; 2], 1000, 1000)));
     }
 
     /// Beside the opener: packets as (by, flags, numbers, payload, ms). What its peer, 40 ms away, waited before its
