@@ -84,6 +84,19 @@ def test_a_study_of_a_capture_has_its_rate_buffers_and_window(monkeypatch: pytes
         workload_study.study_of(unsure, [], Path("w.parquet"), Path("own.toml"))
 
 
+@pytest.mark.parametrize(
+    ("offered", "segment"), [([20], "64B"), ([65_495], "64000B"), ([1400, 1460], "1388B")]
+)
+def test_segments_are_those_that_a_study_takes(
+    offered: list[int], segment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workload_study, "_waits", lambda *of: {})
+    table = connections(*({"a_mss": mss, "a_bytes": 9} for mss in offered))
+    written = workload_study.study_of(work(table), [], Path("w.parquet"), Path("own.toml"))
+    [flow] = tomllib.loads(written.files[Path("own.toml")])["flows"]
+    assert flow["mss"] == segment, "what Linux's loopback offers is more"
+
+
 def test_a_link_that_was_never_full_has_at_least_the_densest_second() -> None:
     bins = np.arange(100)
     assert workload_study._rate(np.full(100, 12_500), bins) == (1_000_000, True, 1)

@@ -42,6 +42,8 @@ _MOST = 0.7
 _LONGEST_NS = 366 * 86400 * 10**9
 """The longest duration of a study."""
 _LEAST_BPS = 10_000
+_SEGMENTS = (64, 64_000)
+"""Segment sizes that a study may have; that of Linux's loopback is 65,483 bytes."""
 _RTT_S = 0.05
 _WIDER = (0.25, 1, 4)
 """Buffers that the study compares, in buffers as seen."""
@@ -97,7 +99,7 @@ def study_of(found: Workload, captures: Sequence[Path], output: Path, study: Pat
     rows = measured(found, near, rates[near], waits)
     written.files[table] = _table((f"path.{swept}.queue.limit", f"{buffers[swept]}B", ""), rows)
     beside = output.parent.absolute() == study.parent.absolute()
-    mss = found.connections["a_mss"].mode().drop_nulls()
+    mss = found.connections["a_mss"].mode().drop_nulls().sort()
     written.files[study] = _text(
         {
             "name": study.stem,
@@ -109,7 +111,7 @@ def study_of(found: Workload, captures: Sequence[Path], output: Path, study: Pat
             "limits": limits,
             "file": output.name if beside else str(output.absolute()),
             # The option counts what timestamps take of each segment.
-            "mss": max(64, int(mss[0]) - 12) if len(mss) else 1448,
+            "mss": min(max(_SEGMENTS[0], int(mss[0]) - 12), _SEGMENTS[1]) if len(mss) else 1448,
             "window": initial_window(found.connections),
             "measured": table.name,
             "notes": written.notes,
@@ -200,7 +202,7 @@ def _carried_bps(found: Workload, far: str) -> int | None:
     A loss holds back acknowledgements, which then come at once: the capture is cut into ten pieces of a
     second or more each, and the middle of the busier half is taken, if nearly all of that half are alike.
     """
-    mss = found.connections["a_mss"].mode().drop_nulls()
+    mss = found.connections["a_mss"].mode().drop_nulls().sort()
     full = int(mss[0]) if len(mss) else 1460
     # IP and TCP, and the timestamps that the option leaves out.
     carried = found.busy["acknowledged"] * ((full + 40) / (full - 12))
