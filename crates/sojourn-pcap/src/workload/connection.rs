@@ -1,56 +1,17 @@
 //! A connection while its packets pass: from segments to turns.
 
-use super::first_flight::{FirstFlight, WRITTEN};
+use super::first_flight::FirstFlight;
 use super::header::Extra;
+use super::raw_turn::{self, End, QUIET_NS, RawTurn, is_full, written};
 use super::turns::Turn;
 use super::waits::Host;
 use super::way::Way;
 use crate::decode::tcp::{ACK, FIN, RST, SYN, Segment};
 
-/// An end that sends again after it was idle for so long begins another turn.
-const QUIET_NS: i64 = 100_000_000;
 /// So long after the handshake queues are taken to be as they were.
 const STILL_NS: i64 = 1_000_000_000;
-/// An end nearer than this is where the capture was taken.
-pub(super) const NEAR_NS: i64 = 1_000_000;
-/// No timer expires sooner: the least of Linux's; others wait longer.
-const LEAST_TIMEOUT_NS: i64 = 200_000_000;
 /// No timer of TCP need wait for longer (RFC 6298): who is silent for so long does not wait to send again.
 const LONGEST_TIMEOUT_NS: i64 = 60_000_000_000;
-/// What an end waited is unknown: what it sent was lost.
-pub(super) const LOST: u64 = u64::MAX;
-/// Longest that an answer is held back for data to go with it.
-const DELAYED_ACK_NS: i64 = 40_000_000;
-
-/// A turn with the times that its wait is made of.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Raw {
-    pub(super) by: bool,
-    pub(super) bytes: u64,
-    /// First packet of the turn, and its payload.
-    at: i64,
-    payload: u32,
-    /// When all that the end waits for had passed, with a last packet of so much payload, and when it was seen to have
-    /// it, if it said so by itself.
-    ready: i64,
-    ready_payload: u32,
-    told: Option<i64>,
-    /// It was the end's own turn before, too.
-    follows: bool,
-    /// When all its own earlier data had been acknowledged, and how long the last segment of it was.
-    own: i64,
-    last: u32,
-    /// What the end has heard of the other, if that is more than when it last sent; when that passed here, and when the
-    /// end acknowledged it.
-    heard: i64,
-    heard_at: [i64; 2],
-    /// Nothing that it had sent was under way.
-    idle: bool,
-    /// Pieces that are shorter than any segment need be, one if others are among them.
-    writes: u32,
-    /// What the end took to answer the handshake, if that was just before: the queues that it met then.
-    answered: Option<i64>,
-}
 
 /// A connection.
 #[derive(Debug, Default)]
@@ -63,7 +24,7 @@ pub(super) struct Connection {
     /// The first packet was the opener's.
     pub(super) by_opener: bool,
     pub(super) last_ns: i64,
-    pub(super) turns: Vec<Raw>,
+    pub(super) turns: Vec<RawTurn>,
     /// When the last of the handshake passed, and the last from each end.
     opened: i64,
     greeted: [i64; 2],
@@ -198,7 +159,7 @@ impl Connection {
         let follows = self.turns.last().is_some_and(|turn| turn.by == (by == 1));
         self.told = [None; 2];
         let answered = self.handshakes[by].filter(|_| now.saturating_sub(self.opened) < STILL_NS);
-        self.turns.push(Raw {
+        self.turns.push(RawTurn {
             by: by == 1,
             bytes,
             at,
@@ -234,76 +195,14 @@ impl Connection {
         in_turn && !closed && !silent && is_full(way.last, full)
     }
 
-    /// The turns with the time that each end waited before its own; `round` is the base round trip between the capture
-    /// and each end, `waits` what its packets and those to it waited, `full` the size of segments that it fills, and
-    /// `longest` that of its longest, if they may be full.
+    /// The turns with the time that each end waited before its own; see [`raw_turn::waited`].
     pub(super) fn waited(&self, round: [i64; 2], waits: [Host<'_>; 2], full: [u32; 2], longest: [u32; 2]) -> Vec<Turn> {
-        let mut found: Vec<Turn> = Vec::with_capacity(self.turns.len());
-        for raw in &self.turns {
-            let end = usize::from(raw.by);
-            let (round, host, near) = (round[end], waits[end], round[end] < NEAR_NS);
-            let since = if self.concurrent { raw.own } else { raw.ready };
-            let known = host.is_known(since);
-            // Its answer waits as that of the handshake did: what a queue took is no thinking.
-            let answered = raw.answered.filter(|_| !near && !known);
-            let round = answered.map_or(round, |answered| answered.max(round));
-            let (at, came) = match near || !known {
-                true => (raw.at, since),
-                false => (host.went(raw.at, raw.payload), host.came(since, raw.ready_payload)),
-            };
-            let whole = at.saturating_sub(came).saturating_sub(round).max(0);
-            // An end that said that it had all began to think then, or at most so much earlier: with an answer that
-            // is held back for data. One that said nothing sent its data sooner than that, and if they come later
-            // than a timer expires, they were lost before.
-            let told = raw.told.map(|told| host.went(raw.at, raw.payload).saturating_sub(host.went(told, 0)).max(0));
-            let exact = self.concurrent || near || raw.follows;
-            let wait = match told {
-                _ if exact => Some(whole),
-                Some(told) if known => Some(whole.clamp(told, told.saturating_add(DELAYED_ACK_NS))),
-                Some(told) => Some(whole.min(told)),
-                None if whole >= LEAST_TIMEOUT_NS => None,
-                None if known => Some(whole),
-                None => Some(whole.min(DELAYED_ACK_NS)),
-            };
-            // An end that had heard more of the other when it sent again waited from then on.
-            let heard = if self.concurrent { raw.heard } else { 0 };
-            let since = raw.heard_at[usize::from(!near)];
-            let wait = if heard > 0 { Some(raw.at.saturating_sub(since).max(0)) } else { wait };
-            let wait_ns = wait.map_or(LOST, |wait| wait as u64);
-            let turn = Turn { accepted: raw.by, bytes: raw.bytes, wait_ns, heard: heard as u64, writes: raw.writes };
-            let wait = wait.unwrap_or(0);
-            // Turns of a concurrent connection that only the other end's turns had parted. Who is far may not have
-            // been quiet: queues took longer, or a timer had to expire.
-            let cut = is_full(raw.last, full[end]) && !(near && (raw.idle || !self.concurrent));
-            // It may have gone on with the same while the other's passed.
-            let goes_on = if near { !raw.idle } else { is_full(raw.last, longest[end]) };
-            let one = cut || wait <= QUIET_NS && if self.concurrent { heard == 0 || goes_on } else { !near };
-            let earlier = match self.concurrent {
-                true => found.iter_mut().rev().find(|earlier| earlier.accepted == raw.by),
-                false => found.last_mut().filter(|earlier| earlier.accepted == raw.by),
-            };
-            match earlier.filter(|_| one) {
-                Some(earlier) => {
-                    earlier.writes = written([(earlier.bytes, earlier.writes), (turn.bytes, turn.writes)]);
-                    earlier.bytes += turn.bytes;
-                }
-                None => found.push(turn),
-            }
-        }
-        found
+        raw_turn::waited(
+            &self.turns,
+            self.concurrent,
+            &[0, 1].map(|end| End::new(round[end], waits[end], full[end], longest[end])),
+        )
     }
-}
-
-/// A segment of so much payload is full: its end had more to send.
-fn is_full(payload: u32, full: u32) -> bool {
-    payload > 0 && full > 0 && payload.is_multiple_of(full)
-}
-
-/// In how many writes two that follow each other were written, of so many bytes and writes each: as many, if all are
-/// shorter than what TCP cuts; else that cannot be known.
-fn written(both: [(u64, u32); 2]) -> u32 {
-    let short = both.iter().all(|(bytes, writes)| *bytes < u64::from(*writes) * u64::from(WRITTEN));
-    if short { both[0].1.saturating_add(both[1].1) } else { 1 }
 }
 
 /// The shortest answers of both ends together, ns; what clocks that jump make of it is no less.

@@ -1,10 +1,11 @@
 //! From frames to a workload. Memory is bounded: so many connections, so many turns and datagrams.
 
-use super::connection::{Connection, LOST, NEAR_NS};
+use super::connection::Connection;
 use super::datagrams::Datagrams;
 use super::first_flight::{InitialWindows, full_segment, may_be_full, one_segment};
 use super::header::extra;
 use super::on_link::on_link;
+use super::raw_turn::{LOST, NEAR_NS};
 use super::sides::{Hosts, Sides, Stand};
 use super::turns::{Recorded, Turn, Workload};
 use super::waits::{Host as Waited, Waits};

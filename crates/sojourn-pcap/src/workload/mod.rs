@@ -24,6 +24,7 @@ mod first_flight;
 mod header;
 mod on_link;
 mod queue;
+mod raw_turn;
 mod sides;
 #[cfg(test)]
 mod tests;
