@@ -179,7 +179,9 @@ def test_output_that_cannot_be_written(sojourn: Command, full: Path) -> None:
     ("options", "words"),
     [
         *((("--every", value), "--every is") for value in ("nan", "inf", "0", "-1", "1e-300", "5e-324")),
-        *((("--duration", value), "--duration is") for value in ("nan", "inf", "0", "-1")),
+        *((("--duration", value), "--duration is") for value in ("nan", "inf", "0", "-1", "0ms")),
+        (("--duration", "5minutes"), "--duration: '5minutes' is not a time"),
+        (("--every", "1ms"), "--every is 0.001"),
         *((("--prometheus", value), "--prometheus is") for value in ("0", "-1", "99999", str(2**70))),
         *((("--min-samples", value), "--min-samples is") for value in ("0", "-1", str(2**70))),
         (("--local", "10.0.0.0/33"), "no address or prefix"),

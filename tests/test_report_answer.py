@@ -264,6 +264,41 @@ def test_what_is_configured_names_the_condition_and_the_tie(tmp_path: Path) -> N
     assert "Inside one of the cells" in text and "Inside the" not in text
 
 
+def test_a_hop_s_rate_may_be_a_shaper_s(tmp_path: Path) -> None:
+    hops = [
+        {"name": "router", "down": {"rate": "1Gbit"}, "up": {"rate": "1Gbit"}},
+        {"name": "line", "down": {"rate": "20Mbit"}, "up": {"rate": "5Mbit"}},
+    ]
+    axis = "path.hop.router.down.rate"
+    labels = ["1Gbit", "19Mbit"]
+    sweep = {axis: labels, "path.queue": [{"kind": "codel"}, {"kind": "fq-codel"}]}
+    good = {("19Mbit", "codel"): 4.2, ("19Mbit", "fq-codel"): 4.3}
+    results = [
+        one({axis: rate, "path.queue": kind}, at, **voice(good.get((rate, kind), 2.0)))
+        for rate in labels
+        for kind in ("codel", "fq-codel")
+        for at in range(2)
+    ]
+    document = {"path": {"rtt": "20ms", "hop": hops}, "sweep": sweep, "duration": "20s"}
+    text = page(tmp_path, with_series(results), **document)
+    assert (
+        "The router downlink rate is a condition here, so none of its 2 values is chosen. If it is that of a "
+        "shaper, compare the conditions where codel keeps all goals for certain: 0 of 1 at 1Gbit and 1 of 1 "
+        "at 19Mbit."
+    ) in text
+    given = (
+        "The lines are for router downlink rate 19Mbit, that of 2 with which all goals are kept most often."
+    )
+    assert given in text
+    # A rate alone is that of anything.
+    assert "A look inside: router downlink rate 1Gbit, codel" in text
+    once = page(tmp_path / "1", [each for each in results if not each["replication"]], **document)
+    assert (
+        "conditions in whose one run all goals were on the good side of their limits with codel: 0 of 1 at"
+        in once
+    )
+
+
 def test_a_viewing_without_a_stall_speaks_of_none() -> None:
     from sojourn.report.sections import _which_viewer
 

@@ -16,8 +16,9 @@ from sojourn.cli.progress import Progress
 from sojourn.parts.arguments import ArgumentError, mapping, number
 from sojourn.parts.clips import Clip
 from sojourn.qoe.media import recordings
-from sojourn.report import _first_given, several
+from sojourn.report import _given, several
 from sojourn.report.answer import goals
+from sojourn.report.answer.hop_rates import kept_most
 from sojourn.report.facts import _number, _seed
 from sojourn.report.figures import series
 from sojourn.report.points import _limit, _limit_title
@@ -131,10 +132,15 @@ def test_the_last_bin_of_a_series_is_as_wide_as_any() -> None:
 
 def test_a_configuration_speaks_of_the_first_of_the_path_s_conditions() -> None:
     axes = {"path.down.rate": ["8Mbit", "9Mbit"], "path.rtt": ["20ms"], "workload": ["a"]}
-    about = SimpleNamespace(cells=SimpleNamespace(given=["path.down.rate", "workload", "path.rtt"]))
-    said = _first_given(about, axes)  # type: ignore[arg-type]
-    assert [each.partition(", ")[2] for each in said] == ["the first of 2", "the first of 1"]
-    assert "8Mbit" in said[0] and "20ms" in said[1]
+    cells = SimpleNamespace(given=["path.down.rate", "workload", "path.rtt"])
+    about = SimpleNamespace(cells=cells, ranking=SimpleNamespace(chosen=[]))
+    given = {"path.down.rate": ("8Mbit", "the first of 2"), "path.rtt": ("20ms", "the first of 1")}
+    assert _given(about, axes) == given  # type: ignore[arg-type]
+
+
+def test_of_a_hop_s_rates_it_speaks_of_the_one_that_keeps_most_goals() -> None:
+    assert kept_most({"1Gbit": (0, 3), "19Mbit": (2, 2), "95Mbit": (2, 3)}) == "19Mbit"
+    assert kept_most({"1Gbit": (1, 3), "19Mbit": (1, 3)}) is None
 
 
 def test_numbers_that_no_result_has_are_told_from_those_that_it_has_inside() -> None:

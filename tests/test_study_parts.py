@@ -23,7 +23,7 @@ from sojourn.study import links, replications
 from sojourn.study.inputs import recorded, trace, video, voice
 from sojourn.study.suites.catalogue import Case
 from sojourn.study.suites.presets import Preset
-from sojourn.study.units import bits_per_second, bytes_of, nanoseconds, seconds
+from sojourn.study.units import bits_per_second, bytes_of, nanoseconds, seconds, seconds_if_bare
 
 
 def test_times_rates_and_sizes_have_the_scales_of_their_units() -> None:
@@ -37,6 +37,9 @@ def test_times_rates_and_sizes_have_the_scales_of_their_units() -> None:
         nanoseconds("4611686019s")
     with pytest.raises(SojournError, match=r"^here: '5' is not a time; expected a number with one of ns, us"):
         nanoseconds("5", "here")
+    assert [seconds_if_bare(text, "--x") for text in ("5", "0.5", "500ms", "2min")] == [5, 0.5, 0.5, 120]
+    with pytest.raises(SojournError, match=r"^--x: '5x' is not a time; expected"):
+        seconds_if_bare("5x", "--x")
     for text, bps in (("9bit", 9), ("1.5kbit", 1500), ("16Mbit", 16 * 10**6), ("2.5Gbit", 25 * 10**8)):
         assert bits_per_second(text) == bps
     for text, size in (

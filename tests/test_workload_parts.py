@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from conftest import Command
 from sojourn.capture import CaptureError, workload_study
 from sojourn.capture.workload import Workload, _notes, _table
 from sojourn.capture.workload_measured import measured
@@ -313,3 +314,12 @@ def test_what_captures_did_not_show_is_counted() -> None:
         "turns": {"bytes": np.array([2**32 - 1])},
     }
     assert _notes(fine, connections(seen)) == []
+
+
+INGRESS = Path(__file__).parent / "data" / "loss_small_pfifo" / "ingress.pcap.gz"
+
+
+@pytest.mark.parametrize("option", ["-o", "--out", "--output"])
+def test_the_file_to_write_is_named_as_other_commands_name_it(sojourn: Command, option: str) -> None:
+    sojourn("workload", INGRESS, option, "w.parquet")
+    assert (sojourn.cwd / "w.parquet").is_file()

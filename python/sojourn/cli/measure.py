@@ -13,7 +13,7 @@ from sojourn.cli.flag import Flag
 from sojourn.errors import SojournError, counted
 
 _MIN_SAMPLES = 50
-_EVERY_S = 2.0
+_EVERY = "2s"
 
 
 def measure(
@@ -32,8 +32,8 @@ def measure(
     jobs: int = 0,
     live: str | None = None,
     prometheus: int | None = None,
-    every: float = _EVERY_S,
-    duration: float | None = None,
+    every: str = _EVERY,
+    duration: str | None = None,
 ) -> int:
     """Measure the queueing delay in both directions, from one capture made near either end.
 
@@ -85,9 +85,9 @@ def measure(
     prometheus
         Export metrics on this TCP port of localhost, with `--live`.
     every
-        Seconds between two looks, with `--live`; 0.01 or more.
+        Time between two looks, with `--live`: `500ms`, or a number of seconds; 10 ms or more.
     duration
-        Seconds after which to stop, with `--live`.
+        Time after which to stop, with `--live`: `5min`, or a number of seconds.
     """
     if not 1 <= min_samples < 2**32:
         raise SojournError(f"--min-samples is {min_samples}; expected a number from 1 to {2**32 - 1}")
@@ -101,13 +101,16 @@ def measure(
                 "--flows or --jobs"
             )
         from sojourn.capture.live import follow
+        from sojourn.study.units import seconds_if_bare
 
-        chosen = {"port": prometheus, "every_s": every, "duration_s": duration, "filter": filter}
+        chosen = {"port": prometheus, "every_s": seconds_if_bare(every, "--every"), "filter": filter}
+        if duration is not None:
+            chosen["duration_s"] = seconds_if_bare(duration, "--duration")
         follow(live, options, json=json, **chosen)
         return Exit.DONE
     if not captures:
         raise SojournError("no capture was named; expected files, `-` (standard input) or --live INTERFACE")
-    if prometheus is not None or duration is not None or every != _EVERY_S:
+    if prometheus is not None or duration is not None or every != _EVERY:
         raise SojournError("--prometheus, --every and --duration go with --live")
     if report is not None and (report.suffix != ".html" or report.is_dir()):
         raise SojournError(f"--report is {str(report)!r}; expected a file that ends in .html")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def workload(
     *captures: Path,
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    output: Annotated[Path | None, Parameter(name=["--out", "-o", "--output"])] = None,
     clients: list[str] | None = None,
     study: Path | None = None,
     json: Flag = False,

@@ -10,6 +10,8 @@ from sojourn.errors import SojournError
 from sojourn.losses.findings import judge
 from sojourn.report import html
 from sojourn.report.answer import Answer, answer
+from sojourn.report.answer.cells import cell_name
+from sojourn.report.answer.hop_rates import kept_by_rate, kept_most
 from sojourn.report.answer.verdicts import NO
 from sojourn.report.captured import Captured, captured
 from sojourn.report.configure import configured
@@ -29,7 +31,7 @@ from sojourn.results import Results, beds, bounded, excess, open_results
 from sojourn.results.atomic import writing
 from sojourn.results.limits import columns, held, places
 from sojourn.results.path import link_of, look_up
-from sojourn.study import idle, label_text
+from sojourn.study import idle
 from sojourn.study.buffers import starved
 
 __all__ = ["answer_of", "write_report"]
@@ -74,11 +76,12 @@ def write_report(
     target = Path(out) if out is not None else found.store.path
     about = captured(results[0], found) if found.captured else answer(results, axes, found.document)
     worst, link, looked_at = _worst(results, axes, about)
-    where = ", ".join(label_text(label) for label in worst["point"].values()) or "the one point"
+    where = cell_name(worst, "the one point")
     where = "the captures" if found.captured else where
     shown = dict.fromkeys([*score_paths(results), *scalar_paths(drawn)])
     findings, not_judged = judge(found.document, results)
     chosen = about.chosen_labels() if isinstance(about, Answer) else {}
+    given = _given(about, axes)
     with writing(target):
         files = Files(target / "figures")
         folders = study_folders(found)
@@ -98,11 +101,15 @@ def write_report(
             answer=about,
             together=[] if found.captured else together(found.document, axes),
             captured=found.captured,
-            configure=[] if found.captured or chosen is None else configured(found.record, chosen),
+            configure=[]
+            if found.captured or chosen is None
+            else configured(found.record, chosen | {axis: rate for axis, (rate, _) in given.items()}),
             configure_where="; ".join(
                 f"{axis_name(axis)}: {label}" for axis, label in (chosen or {}).items()
             ),
-            configure_given="; ".join(_first_given(about, axes)),
+            configure_given="; ".join(
+                f"{lower(axis_name(axis))} {label}, {why}" for axis, (label, why) in given.items()
+            ),
             configure_others=isinstance(about, Answer) and len(about.ranking.chosen) > 1,
             facts=facts(found, results, axes),
             sections=sections,
@@ -146,14 +153,23 @@ def _to_know(
     ]
 
 
-def _first_given(about: Answer | Captured, axes: Mapping[str, list[str]]) -> list[str]:
-    """Return of which condition a configuration speaks, where rates or times of the path are conditions."""
-    given = [] if isinstance(about, Captured) else about.cells.given
-    return [
-        f"{lower(axis_name(axis))} {axes[axis][0]}, the first of {len(axes[axis])}"
-        for axis in given
+def _given(about: Answer | Captured, axes: Mapping[str, list[str]]) -> dict[str, tuple[str, str]]:
+    """Return by axis of which rate or time of the path a configuration speaks, where they are conditions.
+
+    Of the rates of a hop, which may be a shaper's, it is the one with which most goals are kept.
+    """
+    if isinstance(about, Captured):
+        return {}
+    cells, chosen = about.cells, about.ranking.chosen[:1]
+    rates = kept_by_rate(cells, about.verdicts, chosen[0]) if chosen else {}
+    best = {axis: rate for axis, found in rates.items() if (rate := kept_most(found)) is not None}
+    return {
+        axis: (best[axis], f"that of {len(axes[axis])} with which all goals are kept most often")
+        if axis in best
+        else (axes[axis][0], f"the first of {len(axes[axis])}")
+        for axis in cells.given
         if axis.startswith("path")
-    ]
+    }
 
 
 def answer_of(results_dir: str | os.PathLike[str]) -> dict[str, Any]:

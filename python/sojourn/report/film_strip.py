@@ -6,10 +6,10 @@ from typing import Any
 
 from sojourn.errors import counted
 from sojourn.qoe.media.video import MissingVideo
+from sojourn.report.answer.cells import cell_name
 from sojourn.report.figures import film_strip as film
 from sojourn.report.files import Files
 from sojourn.report.sections import Section
-from sojourn.study import label_text
 
 _FIRST = ("aligned", "evalvid", "paper", "freeze")
 
@@ -32,7 +32,7 @@ def film_sections(results: Sequence[Mapping[str, Any]], files: Files) -> list[Se
 
 def _sections(result: Mapping[str, Any], resolution: str, files: Files) -> list[Section]:
     worst = result["video"]["worst"]
-    where = ", ".join(label_text(label) for label in result["point"].values()) or "the one point"
+    where = cell_name(result, "the one point")
     name = f"{resolution.upper()}, {worst['clip']}, profile {worst['profile']}"
     frame = film.quality_table(worst)
     slug = f"video-{resolution}-quality"

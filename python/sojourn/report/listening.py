@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from sojourn.report.answer.cells import cell_name
 from sojourn.report.html import data_link
-from sojourn.study import label_text
 
 MOST_BYTES = 3_000_000
 """Bytes of sound inside one page. Where there is more to hear, the worst cells are heard."""
@@ -83,7 +83,7 @@ def _worst(results: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], Mappin
     """Return what is known of the worst call by (cell, direction), of all replications."""
     found: dict[tuple[str, str], Mapping[str, Any]] = {}
     for result in results:
-        cell = ", ".join(label_text(label) for label in result["point"].values()) or "the one cell"
+        cell = cell_name(result, "the one cell")
         for direction, about in ((result.get("voice") or {}).get("worst") or {}).items():
             known = found.get((cell, direction))
             if known is None or (about["z1"], about["mos"]) < (known["z1"], known["mos"]):

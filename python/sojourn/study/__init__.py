@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from sojourn import _core
 from sojourn.errors import SojournError, printable, quoted
 from sojourn.study import library
+from sojourn.study.entries import counted_from_one
 from sojourn.study.grouped import grouped
 from sojourn.study.missing import explained
 from sojourn.study.point import Point, axes_of, label_text
@@ -67,7 +68,7 @@ class Study:
         try:
             document = _core.parse(text, name, list(sets), _extended(text, path))
         except _core.StudyError as error:
-            raise _core.StudyError(explained(str(error), text)) from None
+            raise _core.StudyError(counted_from_one(explained(str(error), text))) from None
         return cls(document, str(file), sets, path.parent)
 
     @cached_property
@@ -182,7 +183,8 @@ def expand(document: dict[str, Any], file: str) -> list[dict[str, Any]]:
         return [json.loads(text) for text in _core.points(json.dumps(document))]
     except _core.StudyError as error:
         message = explained(str(error), "")
-        raise SojournError(message if file in message else f"{file}: {message}") from None
+        message = message if file in message else f"{file}: {message}"
+        raise SojournError(counted_from_one(message)) from None
 
 
 def listed(names: Iterable[str], at_most: int = 12) -> str:

@@ -35,6 +35,20 @@ def seconds(text: str) -> float:
     return nanoseconds(text) / 1e9
 
 
+def seconds_if_bare(text: str, option: str) -> float:
+    """Read a time with its unit, or a number of seconds; `option` is where it was found, for the error.
+
+    Raises
+    ------
+    SojournError
+        It is neither.
+    """
+    try:
+        return float(text)
+    except ValueError:
+        return nanoseconds(text, option) / 1e9
+
+
 _RATES = (("Gbit", 10**9), ("Mbit", 10**6), ("kbit", 10**3), ("bit", 1))
 _BINARY = (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
 

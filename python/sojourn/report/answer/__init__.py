@@ -221,6 +221,8 @@ def _chosen(
         said.append(goals_kept.of_choice(cells, verdicts, choice))
         if of_choices[choice]:
             said.append(choice_words.size_sentence(choice, of_choices[choice], cells))
+    for choice in ranking.chosen[:1]:
+        said += goals_kept.by_rate(cells, verdicts, choice)
     return said + unanswered.missing(cells, ranking)
 
 

@@ -147,6 +147,11 @@ def _points(
     return [dict(zip(names, labels, strict=True)) for labels in ranked]
 
 
+def cell_name(result: Mapping[str, Any], if_one: str) -> str:
+    """Name the cell of a result by all axes; `if_one` where there are none."""
+    return _label(result, list(result["point"])) or if_one
+
+
 def _label(result: Mapping[str, Any], axes: Sequence[str]) -> str:
     """Name the labels of some axes; a bare number, or one of several measures, says of what it is."""
     words = []

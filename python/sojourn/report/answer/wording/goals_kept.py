@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
-from sojourn.report.answer.cells import Cells, in_brief, quoted
+from sojourn.report.answer.cells import Cells, in_brief, listed, quoted
+from sojourn.report.answer.hop_rates import kept_by_rate, run_once
 from sojourn.report.answer.verdicts import CLOSE, NO, YES, Verdict, Verdicts
+from sojourn.report.figures.values import axis_name, lower
 
 
 def of_choice(cells: Cells, verdicts: Verdicts, choice: str) -> str:
@@ -37,6 +39,21 @@ def of_choice(cells: Cells, verdicts: Verdicts, choice: str) -> str:
     if open_ones:
         said.append(f"it is not certain under {len(open_ones)}{_side(open_ones)}")
     return "; ".join(said) + "."
+
+
+def by_rate(cells: Cells, verdicts: Verdicts, choice: str) -> list[str]:
+    """Say how often a choice keeps the goals with each rate of a hop that the study sweeps."""
+    name = cells.text([choice])
+    which = f"where {name} keeps all goals for certain"
+    if run_once(verdicts):
+        which = f"in whose one run all goals were on the good side of their limits with {name}"
+    return [
+        f"The {lower(axis_name(axis))} is a condition here, so none of its {len(rates)} values is chosen. "
+        f"If it is that of a shaper, compare the conditions {which}: "
+        + listed([f"{kept} of {judged} at {rate}" for rate, (kept, judged) in rates.items()])
+        + "."
+        for axis, rates in kept_by_rate(cells, verdicts, choice).items()
+    ]
 
 
 def _side(open_ones: Sequence[tuple[str, Verdict]]) -> str:
