@@ -62,6 +62,18 @@ def test_beds_that_did_not_hold_are_named_the_first_three() -> None:
     assert beds.said([unknown])[2] == "Not held: x, 3, replication 1: no reason given."
 
 
+def test_the_programs_of_real_runs_are_named_once() -> None:
+    def pages(version: str) -> dict[str, Any]:
+        facts = {"server": f"sojourn-http ({version})", "browser": "Chromium 156", "server_computed_s": 1.5}
+        return {"users.0": facts, "users.1": {"player": "dash.js 5.2.1"}, "users.2": {"server": {"ssim": 1}}}
+
+    said = beds.said([real(programs=pages("hyper")), real(programs=pages("quinn")), real()])
+    assert said[2:] == [
+        "Programs of users.0: Chromium 156, sojourn-http (hyper), sojourn-http (quinn).",
+        "Programs of users.1: dash.js 5.2.1.",
+    ]
+
+
 def test_an_answer_from_beds_that_did_not_hold_says_so() -> None:
     def answers(*held: bool) -> list[str]:
         runs = [

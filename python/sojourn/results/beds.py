@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 _MOST = 3
+_NAMES = ("browser", "player", "server", "transport")
+"""What of `engine.programs` names a program."""
 
 
 def is_real(result: Mapping[str, Any]) -> bool:
@@ -49,9 +51,20 @@ def said(results: Iterable[Mapping[str, Any]]) -> list[str]:
         out += [f"Not held: {_place(one)}: {_reasons(one)}." for one in broken[:_MOST]]
         if len(broken) > _MOST:
             out.append(f"And {len(broken) - _MOST} more.")
+    out += [f"Programs of {entry}: {', '.join(names)}." for entry, names in _programs(real).items()]
     notes = list(dict.fromkeys(note for result in real for note in result["engine"].get("notes", ())))
     out += [f"Of the programs: {note}." for note in notes[:_MOST]]
     return out
+
+
+def _programs(real: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """Return for each entry of the study the names of its programs, each once, in the order of the runs."""
+    found: dict[str, dict[str, None]] = {}
+    for result in real:
+        for entry, facts in result["engine"].get("programs", {}).items():
+            names = {facts[key]: None for key in _NAMES if isinstance(facts.get(key), str)}
+            found.setdefault(entry, {}).update(names)
+    return {entry: list(names) for entry, names in found.items() if names}
 
 
 def _place(result: Mapping[str, Any]) -> str:
