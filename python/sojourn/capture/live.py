@@ -125,10 +125,7 @@ def follow(
     from sojourn import _core
     from sojourn.capture.prometheus import Server
 
-    if not 0.01 <= every_s <= 86_400:
-        raise CaptureError(f"--every is {every_s:g}; expected seconds from 0.01 to 86400")
-    if duration_s is not None and not 0 < duration_s < float("inf"):
-        raise CaptureError(f"--duration is {duration_s:g}; expected seconds above 0")
+    _check(every_s, duration_s)
     program = None
     if filter is not None:
         from sojourn.capture.tcpdump import compiler
@@ -143,15 +140,7 @@ def follow(
         give_up(packets)
         if server is not None:
             server.start()
-        begun = time.monotonic()
-        look = 1
-        while duration_s is None or time.monotonic() - begun < duration_s:
-            end = begun + look * every_s
-            for batch in frames(packets, end if duration_s is None else min(end, begun + duration_s)):
-                follower.feed(batch)
-            look = max(look, int((time.monotonic() - begun) / every_s)) + 1
-            text, lines = follower.settle()
-            summary = {**_json.loads(text), "hosts": [_json.loads(line) for line in lines]}
+        for summary in _looks(packets, follower, every_s, duration_s):
             if server is not None:
                 server.publish(summary)
             _show(summary, json)
@@ -161,6 +150,28 @@ def follow(
         packets.close()
         if server is not None:
             server.close()
+
+
+def _check(every_s: float, duration_s: float | None) -> None:
+    if not 0.01 <= every_s <= 86_400:
+        raise CaptureError(f"--every is {every_s:g}; expected seconds from 0.01 to 86400")
+    if duration_s is not None and not 0 < duration_s < float("inf"):
+        raise CaptureError(f"--duration is {duration_s:g}; expected seconds above 0")
+
+
+def _looks(
+    packets: socket.socket, follower: Any, every_s: float, duration_s: float | None
+) -> Iterator[dict[str, Any]]:
+    """Return what was found so far, every so often; one that comes late stands for those missed."""
+    begun = time.monotonic()
+    look = 1
+    while duration_s is None or time.monotonic() - begun < duration_s:
+        end = begun + look * every_s
+        for batch in frames(packets, end if duration_s is None else min(end, begun + duration_s)):
+            follower.feed(batch)
+        look = max(look, int((time.monotonic() - begun) / every_s)) + 1
+        text, lines = follower.settle()
+        yield {**_json.loads(text), "hosts": [_json.loads(line) for line in lines]}
 
 
 def _show(summary: Mapping[str, Any], as_json: bool) -> None:

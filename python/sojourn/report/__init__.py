@@ -80,8 +80,6 @@ def write_report(
     where = "the captures" if found.captured else where
     shown = dict.fromkeys([*score_paths(results), *scalar_paths(drawn)])
     findings, not_judged = judge(found.document, results)
-    chosen = about.chosen_labels() if isinstance(about, Answer) else {}
-    given = _given(about, axes)
     with writing(target):
         files = Files(target / "figures")
         folders = study_folders(found)
@@ -101,16 +99,7 @@ def write_report(
             answer=about,
             together=[] if found.captured else together(found.document, axes),
             captured=found.captured,
-            configure=[]
-            if found.captured or chosen is None
-            else configured(found.record, chosen | {axis: rate for axis, (rate, _) in given.items()}),
-            configure_where="; ".join(
-                f"{axis_name(axis)}: {label}" for axis, label in (chosen or {}).items()
-            ),
-            configure_given="; ".join(
-                f"{lower(axis_name(axis))} {label}, {why}" for axis, (label, why) in given.items()
-            ),
-            configure_others=isinstance(about, Answer) and len(about.ranking.chosen) > 1,
+            **_configuration(found, about, axes),
             facts=facts(found, results, axes),
             sections=sections,
             measured=beside(found, measurements, files),
@@ -151,6 +140,24 @@ def _to_know(
         *limits(found, results, sections),
         *(f"{clause}." for clause in idle.said(found.planned)),
     ]
+
+
+def _configuration(found: Results, about: Answer | Captured, axes: Mapping[str, list[str]]) -> dict[str, Any]:
+    """Return what the page says of how a router is set to the choice."""
+    answered = isinstance(about, Answer)
+    chosen = about.chosen_labels() if answered else {}
+    given = _given(about, axes)
+    lines = []
+    if answered and chosen is not None:
+        lines = configured(found.record, chosen | {axis: rate for axis, (rate, _) in given.items()})
+    return {
+        "configure": lines,
+        "configure_where": "; ".join(f"{axis_name(axis)}: {label}" for axis, label in (chosen or {}).items()),
+        "configure_given": "; ".join(
+            f"{lower(axis_name(axis))} {label}, {why}" for axis, (label, why) in given.items()
+        ),
+        "configure_others": answered and len(about.ranking.chosen) > 1,
+    }
 
 
 def _given(about: Answer | Captured, axes: Mapping[str, list[str]]) -> dict[str, tuple[str, str]]:

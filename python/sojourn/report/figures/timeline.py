@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from sojourn.errors import SojournError
@@ -55,43 +56,10 @@ def timeline(client: Mapping[str, Any], title: str, end_s: float | None = None) 
     drawn above. What was to play after the run had ended (`end_s`) is not drawn.
     """
     course = client.get("live", {}).get("course")
-    frame, played = timeline_table(client), playing_table(client)
+    frame = timeline_table(client)
     with canvas(9.0, 5.2, title, nrows=2, sharex=True, height_ratios=(1.6, 1)) as (figure, (rates, buffer)):
-        rates.plot(
-            frame["arrive_s"],
-            frame["throughput_kbps"],
-            linestyle="none",
-            marker=".",
-            markersize=3.5,
-            color=MUTED,
-            alpha=0.55,
-            label="throughput of a segment",
-        )
-        rates.step(
-            frame["request_s"], frame["rate_kbps"], where="post", color=COLOURS[0], label="rate asked for"
-        )
-        if course is None:
-            rates.step(
-                played["from_s"],
-                played["rate_kbps"],
-                where="post",
-                color=COLOURS[1],
-                linewidth=1.1,
-                label="rate playing",
-            )
-        top = 1.15 * max(frame["rate_kbps"].max() or 1.0, frame["throughput_kbps"].quantile(0.75) or 1.0)
-        rates.set(ylim=(0, top), ylabel="kb/s")
-        at, level = _buffer(client, frame) if course is None else (course["time_s"], course["buffer_s"])
-        buffer.plot(at, level, color=COLOURS[2], linewidth=1.2)
-        if course is not None:
-            buffer.plot(
-                course["time_s"], course["latency_s"], color=COLOURS[1], linewidth=1.1, label="latency"
-            )
-        buffer.set(
-            ylim=(0, None),
-            ylabel="Playback\nbuffer (s)" if course is None else "Buffer and\nlatency (s)",
-            xlabel="Time (s)",
-        )
+        _draw_rates(rates, frame, playing_table(client) if course is None else None)
+        _draw_buffer(buffer, client, frame, course)
         for axes in (rates, buffer):
             for number, (start, stop) in enumerate(client["stalls"]):
                 label = "stall" if number == 0 and axes is rates else None
@@ -109,6 +77,47 @@ def timeline(client: Mapping[str, Any], title: str, end_s: float | None = None) 
         figure.legend(handles, labels, loc="outside lower left", ncols=4)
         figure.align_ylabels()
     return figure
+
+
+def _draw_rates(axes: Axes, frame: pl.DataFrame, played: pl.DataFrame | None) -> None:
+    """Draw what was asked for and measured, and what was `played` if that is known."""
+    axes.plot(
+        frame["arrive_s"],
+        frame["throughput_kbps"],
+        linestyle="none",
+        marker=".",
+        markersize=3.5,
+        color=MUTED,
+        alpha=0.55,
+        label="throughput of a segment",
+    )
+    axes.step(frame["request_s"], frame["rate_kbps"], where="post", color=COLOURS[0], label="rate asked for")
+    if played is not None:
+        axes.step(
+            played["from_s"],
+            played["rate_kbps"],
+            where="post",
+            color=COLOURS[1],
+            linewidth=1.1,
+            label="rate playing",
+        )
+    top = 1.15 * max(frame["rate_kbps"].max() or 1.0, frame["throughput_kbps"].quantile(0.75) or 1.0)
+    axes.set(ylim=(0, top), ylabel="kb/s")
+
+
+def _draw_buffer(
+    axes: Axes, client: Mapping[str, Any], frame: pl.DataFrame, course: Mapping[str, Any] | None
+) -> None:
+    """Draw the level of the buffer; of what is live by its `course`, with the latency."""
+    at, level = _buffer(client, frame) if course is None else (course["time_s"], course["buffer_s"])
+    axes.plot(at, level, color=COLOURS[2], linewidth=1.2)
+    if course is not None:
+        axes.plot(course["time_s"], course["latency_s"], color=COLOURS[1], linewidth=1.1, label="latency")
+    axes.set(
+        ylim=(0, None),
+        ylabel="Playback\nbuffer (s)" if course is None else "Buffer and\nlatency (s)",
+        xlabel="Time (s)",
+    )
 
 
 def _buffer(client: Mapping[str, Any], frame: pl.DataFrame) -> tuple[list[float], list[float]]:

@@ -49,9 +49,39 @@ def measurement(content: Mapping[str, Any], name: str) -> Measurement:
     if why and not is_iperf3(content):
         raise SojournError(f"{name}: iperf3 failed: {why}")
     sends = "down" if "accepted_connection" in content["start"] else "up"
+    reverse = bool(_test(content).get("reverse"))
+    rates, trips = _over_time(content, reverse, sends)
+    throughput = {link: found for link, pair in rates.items() if (found := series(*pair))}
+    if not throughput and why:
+        raise SojournError(f"{name}: iperf3 failed: {why}")
+    if not throughput:
+        raise SojournError(f"{name}: no interval of iperf3 has a throughput")
+    end = content.get("end") if isinstance(content.get("end"), dict) else {}
+    means, received, again = _summed(end, reverse)
+    rtt = series(*trips)
+    return Measurement(
+        name,
+        ", ".join(_words(content, why, _lost(end, reverse))),
+        throughput,
+        rtt,
+        "the sender's smoothed one" if rtt else "",
+        again,
+        {link: mean for link, mean in means.items() if link in throughput},
+        sends if sends in throughput else "",
+        sends in received,
+    )
+
+
+def _test(content: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return how the test was set up."""
     test = content["start"].get("test_start")
-    test = test if isinstance(test, dict) else {}
-    reverse = bool(test.get("reverse"))
+    return test if isinstance(test, dict) else {}
+
+
+def _over_time(
+    content: Mapping[str, Any], reverse: bool, sends: str
+) -> tuple[dict[str, tuple[list[Any], list[Any]]], tuple[list[Any], list[Any]]]:
+    """Return the throughput of each direction (times in s, Mbit/s) and the round trips (times in s, ms)."""
     rates: dict[str, tuple[list[Any], list[Any]]] = {}
     trips: tuple[list[Any], list[Any]] = ([], [])
     for interval in _dicts(content["intervals"]):
@@ -67,38 +97,24 @@ def measurement(content: Mapping[str, Any], name: str) -> Measurement:
         if known:
             trips[0].append(_middle(streams[0]))
             trips[1].append(sum(known) / len(known))
-    throughput = {link: found for link, pair in rates.items() if (found := series(*pair))}
-    if not throughput and why:
-        raise SojournError(f"{name}: iperf3 failed: {why}")
-    if not throughput:
-        raise SojournError(f"{name}: no interval of iperf3 has a throughput")
+    return rates, trips
+
+
+def _words(content: Mapping[str, Any], why: str, lost: Mapping[str, float]) -> list[str]:
+    """Return what ran: the version, the protocol, streams, and `why` it ended early or what was lost."""
     version = content["start"].get("version")
     words = [version if isinstance(version, str) else "iperf3"]
+    test = _test(content)
     if isinstance(protocol := test.get("protocol"), str):
         words.append(protocol)
     if isinstance(count := test.get("num_streams"), int):
         words.append(f"{count} stream{'s' * (count != 1)}")
-    end = content.get("end") if isinstance(content.get("end"), dict) else {}
     if why:
         # What a receiver would have told at the end is then 0, as if nothing were lost.
         words.append(f"ended early ({why})")
     else:
-        words += [
-            f"{percent(lost)} of the datagrams sent {way} lost" for way, lost in _lost(end, reverse).items()
-        ]
-    means, received, again = _summed(end, reverse)
-    rtt = series(*trips)
-    return Measurement(
-        name,
-        ", ".join(words),
-        throughput,
-        rtt,
-        "the sender's smoothed one" if rtt else "",
-        again,
-        {link: mean for link, mean in means.items() if link in throughput},
-        sends if sends in throughput else "",
-        sends in received,
-    )
+        words += [f"{percent(share)} of the datagrams sent {way} lost" for way, share in lost.items()]
+    return words
 
 
 def _lost(end: Mapping[str, Any], reverse: bool) -> dict[str, float]:
