@@ -135,7 +135,7 @@ def main(
     """Run the cases; 1 if a median is beyond its bound."""
     cases = cases or CASES
     if any("utp" in case for case in cases) and not find_spec("libtorrent"):
-        raise SojournError("cases with utp need libtorrent: pip install 'sojourn[passive]'")
+        raise SojournError("cases with utp need libtorrent: pip install libtorrent")
     rows = []
     with tempfile.TemporaryDirectory(prefix="sojourn-passive-") as made:
         kept = folder or Path(made)
