@@ -74,6 +74,15 @@ def test_the_programs_of_real_runs_are_named_once() -> None:
     ]
 
 
+def test_a_machine_without_time_left_is_said() -> None:
+    busy, idle = ({"processors": {"busy_pct": load, "steal_pct": 0.1}} for load in (90.0, 89.9))
+    assert beds.said([real(bed=busy)])[2].startswith(
+        "In the one run the processors were busy for 90 % of the "
+    )
+    assert beds.said([real(bed=busy), real(bed=idle), real()])[2].startswith("In 1 of 3 runs the processors ")
+    assert len(beds.said([real(bed=idle)])) == 2
+
+
 def test_an_answer_from_beds_that_did_not_hold_says_so() -> None:
     def answers(*held: bool) -> list[str]:
         runs = [

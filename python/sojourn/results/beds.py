@@ -1,11 +1,13 @@
 """What is said of results that were not simulated: that real programs made them, and whether the bed held."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 _MOST = 3
 _NAMES = ("browser", "player", "server", "transport")
 """What of `engine.programs` names a program."""
+_BUSY_PCT = 90.0
+"""From where on programs are taken to have waited for a processor, which no row of the verdict sees."""
 
 
 def is_real(result: Mapping[str, Any]) -> bool:
@@ -51,10 +53,25 @@ def said(results: Iterable[Mapping[str, Any]]) -> list[str]:
         out += [f"Not held: {_place(one)}: {_reasons(one)}." for one in broken[:_MOST]]
         if len(broken) > _MOST:
             out.append(f"And {len(broken) - _MOST} more.")
+    out += _busy(real)
     out += [f"Programs of {entry}: {', '.join(names)}." for entry, names in _programs(real).items()]
     notes = list(dict.fromkeys(note for result in real for note in result["engine"].get("notes", ())))
     out += [f"Of the programs: {note}." for note in notes[:_MOST]]
     return out
+
+
+def _busy(real: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return a sentence if the machine's processors had next to nothing left in some runs."""
+    loads = [one["engine"].get("bed", {}).get("processors", {}).get("busy_pct") or 0 for one in real]
+    busy = sum(load >= _BUSY_PCT for load in loads)
+    if not busy:
+        return []
+    runs = "the one run" if len(real) == 1 else f"{busy} of {len(real)} runs"
+    return [
+        f"In {runs} the processors were busy for {_BUSY_PCT:.0f} % of the time or more. Programs that "
+        "compute much, as browsers, may have waited for them: that is in their numbers, and in no row of "
+        "the verdict."
+    ]
 
 
 def _programs(real: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
