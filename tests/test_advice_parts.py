@@ -265,6 +265,7 @@ def test_sizes_of_a_fifo_that_cannot_be_told_from_the_best_are_there_and_no_othe
     sizes = {FIFO: [4.0, 4.01] * 2, near: [3.8, 4.1] * 2, nearer: [3.9, 4.1] * 2, far: [2.0, 2.01] * 2}
     about = found_of("worst", codel=[3.0, 3.01, 3.0, 3.01], **sizes).as_json()
     assert [queues["down"]["limit"] for queues in about["fifos_alike"]] == ["9pkt", "60pkt"]
+    assert about["fifos_decided_by"] == "order"
     # Where the best FIFO is the advice, a size that is as good leaves it uncertain.
     assert about["recommended"]["down"]["limit"] == "53pkt" and not about["certain"]
     assert found_of("worst", codel=[3.0, 3.01] * 2, **{FIFO: sizes[FIFO], far: sizes[far]}).as_json()[

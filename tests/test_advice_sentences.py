@@ -126,11 +126,21 @@ def sized(down: str, up: str) -> dict[str, Any]:
             },
             [
                 "better than every other discipline that was tried, for certain.",
-                "A FIFO is enough: no discipline that was tried is better for certain. Of other sizes of a "
-                "FIFO these cannot be told from it: 10 packets down, 2 up;",
+                "A FIFO is enough: every other discipline that was tried is worse for certain. Of other "
+                "sizes of a FIFO these cannot be told from it: 10 packets down, 2 up;",
                 "15 packets down, 2 up; and 2 more.",
             ],
-            ["every other candidate", "16 packets down"],
+            ["every other candidate", "16 packets down", "Among these sizes"],
+        ),
+        (
+            {"fifos_alike": [sized("1pkt", "1pkt")], "fifos_decided_by": "order"},
+            ["1 packet. Neither the mean over loads nor the queueing delay tells these sizes apart."],
+            ["simplicity"],
+        ),
+        (
+            {"fifos_alike": [sized("1pkt", "1pkt")], "fifos_decided_by": "delay"},
+            ["cannot be told from it: 1 packet. Among these sizes the mean queueing delay decided."],
+            [],
         ),
         (
             {"recommended": advice()["fifo_only"]},

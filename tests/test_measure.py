@@ -236,7 +236,10 @@ def test_damaged_files_give_a_sentence(sojourn: Command) -> None:
     assert "74 68 69 73" in sentence(sojourn("measure", "text.pcap", code=2).stderr)
     assert "No such file" in sentence(sojourn("measure", "nowhere.pcap", code=2).stderr)
     (sojourn.cwd / "cut.pcap.gz").write_bytes(capture("tcp_loss").read_bytes()[:50_000])
-    assert "cut.pcap.gz" in sentence(sojourn("measure", "cut.pcap.gz", code=2).stderr)
+    said = sojourn("measure", "cut.pcap.gz").stderr
+    assert "of cut.pcap.gz is not there: the compressed file ends before it; the " in said
+    (sojourn.cwd / "head.pcap.gz").write_bytes(capture("tcp_loss").read_bytes()[:12])
+    assert "ends within its compression" in sentence(sojourn("measure", "head.pcap.gz", code=2).stderr)
 
 
 def test_options_that_make_no_sense_are_refused(sojourn: Command) -> None:

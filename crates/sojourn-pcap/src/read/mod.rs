@@ -5,6 +5,7 @@
 //! rather than mapped: a mapped file that is cut while it is read ends the process.
 
 mod buffer;
+mod compressed;
 mod copies;
 mod error;
 pub mod filter;
@@ -66,6 +67,7 @@ type Input = Box<dyn Read + Send>;
 struct Open {
     name: String,
     window: Window<Input>,
+    compressed: bool,
     format: Format,
     records: u64,
     /// Time of the last frame that was handed out.
@@ -201,7 +203,11 @@ impl Capture {
                 Format::Pcap(format) => format.step(&mut open.window),
                 Format::Pcapng(format) => format.step(&mut open.window),
             };
-            match step.map_err(|error| ReadError::Io(open.name.clone(), error))? {
+            let ended = |error| match compressed::ended(&error).filter(|_| open.compressed) {
+                Some(ended) => Ok(ended),
+                None => Err(ReadError::Io(open.name.clone(), error)),
+            };
+            match step.or_else(ended)? {
                 Step::Frame(place) => return Ok(Some(place)),
                 Step::End => {}
                 Step::Damaged { what, cut_short } => {
@@ -284,24 +290,13 @@ fn start(path: &Path, go_on: &GoOn) -> Result<Open, ReadError> {
 }
 
 fn start_stream(input: Input, name: String) -> Result<Open, ReadError> {
-    let fail = |error| ReadError::Io(name.clone(), error);
     let counter = buffer::Counter::default();
-    let mut window = Window::new(Box::new(buffer::Counted::new(input, counter.clone())) as Input, counter.clone());
-    window.fill(4).map_err(fail)?;
-    match window.slice(0, window.filled().min(4)) {
-        [0x1f, 0x8b, ..] => {
-            let plain = flate2::read::MultiGzDecoder::new(window.into_reader());
-            window = Window::new(Box::new(plain), counter);
-        }
-        [0x28, 0xb5, 0x2f, 0xfd] => {
-            let mut plain = zstd::stream::read::Decoder::new(window.into_reader()).map_err(fail)?;
-            // 128 MiB, what the zstd command itself accepts: a stranger's file cannot ask for more memory.
-            plain.window_log_max(27).map_err(fail)?;
-            window = Window::new(Box::new(plain), counter);
-        }
-        _ => {}
+    let window = Window::new(Box::new(buffer::Counted::new(input, counter.clone())) as Input, counter.clone());
+    let opened = compressed::plain(window, counter);
+    let (mut window, compressed) = opened.map_err(|error| ReadError::Io(name.clone(), error))?;
+    if let Err(error) = window.fill(24) {
+        return Err(if compressed { compressed::refused(name, error) } else { ReadError::Io(name, error) });
     }
-    window.fill(24).map_err(fail)?;
     let head = window.slice(0, window.filled().min(24));
     let format = if let Some(format) = pcap::Pcap::recognise(head) {
         window.advance(pcap::HEADER);
@@ -319,7 +314,7 @@ fn start_stream(input: Input, name: String) -> Result<Open, ReadError> {
         };
         return Err(ReadError::Unknown(name, found));
     };
-    Ok(Open { name, window, format, records: 0, last_ns: 0 })
+    Ok(Open { name, window, compressed, format, records: 0, last_ns: 0 })
 }
 
 #[cfg(test)]

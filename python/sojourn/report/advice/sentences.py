@@ -196,7 +196,12 @@ def fifo_only(about: About) -> str:
     if not said or not names:
         return said
     more = f"; and {len(names) - _SIZES} more" if len(names) > _SIZES else ""
-    return f"{said} Of other sizes of a FIFO these cannot be told from it: {'; '.join(names[:_SIZES])}{more}."
+    by = about.get("fifos_decided_by", "")
+    decided = f" Among these sizes {_DECIDED[by]}." if by in ("best", "mean", "delay") else ""
+    if by == "order":
+        decided = " Neither the mean over loads nor the queueing delay tells these sizes apart."
+    alike = "; ".join(names[:_SIZES]) + more
+    return f"{said} Of other sizes of a FIFO these cannot be told from it: {alike}.{decided}"
 
 
 def _fifo_only(about: About) -> str:
@@ -215,6 +220,8 @@ def _fifo_only(about: About) -> str:
             return f"By your goals {no_better} than this FIFO."
         if _poor(about):
             return f"{upper(no_better)} than this FIFO."
+        if about.get("decided_by") == "worst":
+            no_better = "every other discipline that was tried is worse for certain"
         return f"{'By the scores a' if _fuller(about) else 'A'} FIFO is enough: {no_better}."
     gets = f"With nothing but a FIFO, the best is {named(best).removeprefix('FIFO of ')}"
     used = [one["utilisation"] for one in (best, about["scores"])]

@@ -41,6 +41,7 @@ class Verdict:
             "decided_by": found.decided,
             "alike": [_queues(found.candidates[name]) for name in found.standing.alike if name != chosen],
             "fifos_alike": [_queues(found.candidates[name]) for name in self._fifos_alike],
+            **self._fifos_decided(),
             "points": found.findings.points,
             "size": {way: routers.size(link) for way, link in self.links[0].items()},
             "configure": self._configure(),
@@ -58,6 +59,13 @@ class Verdict:
         alike = self.found.findings.standing(self.found.fifos).alike
         others = [name for name in self.found.fifos if name in alike and name != self.found.best_fifo]
         return sorted(others, key=lambda name: -elimination.worth(self.opinions[name]))
+
+    def _fifos_decided(self) -> dict[str, str]:
+        """Return what decided between the sizes of a FIFO, where some cannot be told from the best one."""
+        if not self._fifos_alike:
+            return {}
+        chosen, decided, _ = self.found.findings.choose(self.found.fifos)
+        return {"fifos_decided_by": decided} if chosen == self.found.best_fifo else {}
 
     @cached_property
     def links(self) -> tuple[dict[str, Link], dict[str, list[str]]]:
