@@ -47,21 +47,21 @@ impl MeterState {
         }
     }
 
-    /// Of so many TCP packets to a host, the last of which was sent then, nothing tells when they arrived, as is seen
-    /// now.
+    /// Of so many TCP packets to a host, whose own packets of that connection are in that track, the last of which was
+    /// sent then, nothing tells when they arrived, as is seen now.
     #[inline]
-    pub(crate) fn untold(&mut self, host: u32, sent: Sent, packets: u32, now: i64) {
+    pub(crate) fn untold(&mut self, (host, track): (u32, Option<u32>), sent: Sent, packets: u32, now: i64) {
         if let Some(host) = self.hosts.all.get_mut(host as usize) {
-            host.stats(Protocol::Tcp).interpolation.untold(sent, packets, now);
+            host.stats(Protocol::Tcp).interpolation.untold(track.unwrap_or(NONE), sent, packets, now);
         }
     }
 
-    /// So many TCP packets without data to a host, the last of which was sent then, may have arrived or not. Seldom, so
-    /// that nothing is made ready for it.
+    /// So many TCP packets without data to a host, the last of which was sent then, may have arrived or not; the track as
+    /// above. Seldom, so that nothing is made ready for it.
     #[inline(never)]
-    pub(crate) fn unproven(&mut self, host: u32, sent: Sent, packets: u32) {
+    pub(crate) fn unproven(&mut self, (host, track): (u32, Option<u32>), sent: Sent, packets: u32) {
         if let Some(host) = self.hosts.all.get_mut(host as usize) {
-            host.stats(Protocol::Tcp).interpolation.unproven(sent, packets);
+            host.stats(Protocol::Tcp).interpolation.unproven(track.unwrap_or(NONE), sent, packets);
         }
     }
 

@@ -119,7 +119,7 @@ impl Sampler {
                 Ok((estimate, paused)) => {
                     before.given[1] += 1;
                     stats.to.add(estimate, of_stamp(entry));
-                    stats.interpolation.told((sent, entry.frame()), estimate.delay, paused);
+                    stats.interpolation.told((sent, entry.frame()), estimate, paused);
                     Some(((sent, estimate), true))
                 }
                 Err((why, answer)) => {
@@ -336,7 +336,6 @@ mod tests {
                 give(&mut stats, 0, DATA);
                 (0..40).for_each(|_| give(&mut stats, 50, TOWARD | ECHOED | AWAITED));
                 (0..unprompted).for_each(|_| give(&mut stats, pause, DATA | UNPROMPTED));
-                stats.interpolation.connection();
                 stats.interpolation.settle(&mut stats.to.delay);
                 assert_eq!(stats.to.delay.count(), counted, "{unprompted} {pause}");
                 assert!(counted == 0 || stats.to.delay.mean() > 19e6);

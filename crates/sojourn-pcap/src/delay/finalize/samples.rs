@@ -148,7 +148,7 @@ impl Finalized<'_> {
 fn count(state: &mut MeterState, keep: impl Fn(&mut Entry, Option<Sampled>) + Sync) {
     struct Share<'a> {
         owner: u32,
-        tracks: Vec<(&'a mut Track, Vec<&'a mut [Entry]>)>,
+        tracks: Vec<(u32, &'a mut Track, Vec<&'a mut [Entry]>)>,
         stats: [Option<Box<Stats>>; 3],
     }
     let MeterState { hosts, tracks, log, options, .. } = state;
@@ -157,7 +157,7 @@ fn count(state: &mut MeterState, keep: impl Fn(&mut Entry, Option<Sampled>) + Sy
     log.all_mut().for_each(|(track, row)| entries[track as usize].push(row));
     let mut place = vec![usize::MAX; hosts.all.len()];
     let mut shares: Vec<Share<'_>> = Vec::new();
-    for (track, entries) in tracks.iter_mut().zip(entries) {
+    for (number, (track, entries)) in (0..).zip(tracks.iter_mut().zip(entries)) {
         let Some(sampler) = Sampler::of(track, hosts) else {
             // Entries that give no samples still tell where the receiver's stamps stand.
             for entry in entries.into_iter().flatten() {
@@ -174,18 +174,19 @@ fn count(state: &mut MeterState, keep: impl Fn(&mut Entry, Option<Sampled>) + Sy
             let stats = std::mem::take(&mut hosts.all[owner as usize].stats);
             shares.push(Share { owner, tracks: Vec::new(), stats });
         }
-        shares[*place].tracks.push((track, entries));
+        shares[*place].tracks.push((number, track, entries));
     }
-    let weight = |share: &Share<'_>| share.tracks.iter().flat_map(|(_, rows)| rows).map(|row| row.len()).sum();
+    let weight = |share: &Share<'_>| share.tracks.iter().flat_map(|(_, _, rows)| rows).map(|row| row.len()).sum();
     for_each(
         options.threads,
         &mut shares,
         |_, share| weight(share),
         |_, share| {
-            for (track, entries) in &mut share.tracks {
+            for (number, track, entries) in &mut share.tracks {
                 // Made anew: kept for all tracks at once, they would take more memory than these.
                 let Some(sampler) = Sampler::of(track, hosts) else { continue };
                 let stats = share.stats[track.protocol as usize].get_or_insert_default();
+                stats.interpolation.connection(*number);
                 let (mut line, mut before) = (track.extra_line, track.before);
                 for row in entries {
                     let (line, before) = (&mut line, &mut before);
@@ -202,7 +203,6 @@ fn count(state: &mut MeterState, keep: impl Fn(&mut Entry, Option<Sampled>) + Sy
                     }
                 }
                 (track.extra_line, track.before) = (line, before);
-                stats.interpolation.connection();
             }
             for stats in share.stats.iter_mut().flatten() {
                 let alone = stats.interpolation.settle(&mut stats.to.delay);

@@ -11,6 +11,7 @@ mod route_change;
 pub(super) mod spin_bit;
 pub(super) mod tcp;
 mod tcp_connection;
+mod tcp_side;
 mod track_pair;
 pub(super) mod utp;
 

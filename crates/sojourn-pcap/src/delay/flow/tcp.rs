@@ -4,13 +4,11 @@
 use crate::decode::tcp::{ACK, RST, SYN, Segment};
 use crate::delay::discard::Discard;
 use crate::delay::estimate::Estimator;
-use crate::delay::estimate::tcp_arrival::InFlight;
-use crate::delay::estimate::tcp_report::Reports;
-use crate::delay::flow::echoes::{Echo, Echoes};
+use crate::delay::flow::echoes::Echo;
 use crate::delay::flow::tcp_connection::{
     AHEAD, CLOCK_STEP, Connection, DUPLICATE, FRESH, Heard, NEXT, REOPENED, REORDERED, REROUTED,
 };
-use crate::delay::flow::track_pair::TrackPair;
+use crate::delay::flow::tcp_side::Side;
 use crate::delay::host::{Ends, Near};
 use crate::delay::log::entry::{AGAIN, AWAITED, DATA, ECHOED, Entry, IDLE, LONE, SPOKEN, TOWARD, UNPROMPTED};
 use crate::delay::meter_state::{MeterState, NONE};
@@ -23,16 +21,6 @@ use sojourn_net::with_defaults;
 
 /// No answer to a SYN is sent again sooner, ns (RFC 6298).
 const FIRST_TIMEOUT: i64 = 1_000_000_000;
-
-#[derive(Debug, Default)]
-struct Side {
-    echoes: Echoes,
-    tracks: TrackPair,
-    reports: Reports,
-    in_flight: InFlight,
-    /// Places of these queues, as counted for all flows together.
-    places: usize,
-}
 
 with_defaults! {
     /// Both sides of a connection.
@@ -69,7 +57,9 @@ impl TcpFlow {
 
     /// Forget what waits for an answer.
     pub(crate) fn forget(&mut self, state: &mut MeterState) {
-        for (side, &to) in self.sides.iter_mut().zip(self.hosts.iter().rev()) {
+        let tracks = self.sides.each_ref().map(|side| side.tracks.observed);
+        let to = [1, 0].map(|side| (self.hosts[side], tracks[side]));
+        for (side, to) in self.sides.iter_mut().zip(to) {
             side.echoes.end(|sent, packets| state.unproven(to, sent, packets));
             side.forget(state);
         }
@@ -173,7 +163,9 @@ impl TcpFlow {
         if !ends.sender_near() {
             let echoed = match segment.flags & ACK {
                 0 => None,
-                _ => peer.echoes.echoed(echo, seen.time, |sent, packets| state.unproven(host, sent, packets)),
+                _ => peer.echoes.echoed(echo, seen.time, |sent, packets| {
+                    state.unproven((host, me.tracks.observed), sent, packets);
+                }),
             };
             let round_trip = echoed.map(|(echo, _)| seen.time - echo.time);
             // Data that acknowledgements clock out tell that their sender is near, where it acknowledges none itself.
@@ -198,8 +190,8 @@ impl TcpFlow {
         } else if known && ends.at_once_to_far() && state.options.estimator != Choice::Reported {
             if segment.payload > 0 {
                 let to = self.hosts[1 - side];
-                let [me, _] = self.pair(side);
-                let untold = |sent| state.untold(to, sent, 1, seen.time);
+                let [me, peer] = self.pair(side);
+                let untold = |sent| state.untold((to, peer.tracks.observed), sent, 1, seen.time);
                 let again = me.in_flight.sent(segment, value, (seen.frame, seen.time), seen.length, untold);
                 me.count_places(state);
                 state.data(to, again);
@@ -275,7 +267,8 @@ impl TcpFlow {
         }
         let host = self.hosts[seen.side];
         let [me, peer] = self.pair(seen.side);
-        let arrival = peer.in_flight.acknowledged(segment, echo, |sent| state.untold(host, sent, 1, seen.time));
+        let to = (host, None);
+        let arrival = peer.in_flight.acknowledged(segment, echo, |sent| state.untold(to, sent, 1, seen.time));
         let (frame, time, length, flags, packets) = match (arrival, echoed) {
             (Some(arrival), _) => {
                 let sent = arrival.departed;
@@ -290,7 +283,7 @@ impl TcpFlow {
                 let flags = match segment.payload {
                     _ if answers_syn => 0,
                     // It was not sent because they arrived.
-                    0 => return state.untold(host, (echo.time, echo.frame), u32::from(echo.pure), seen.time),
+                    0 => return state.untold(to, (echo.time, echo.frame), u32::from(echo.pure), seen.time),
                     _ if next && echo.awaited(segment) => ECHOED | AWAITED,
                     _ => ECHOED,
                 };
@@ -347,25 +340,6 @@ impl TcpFlow {
             *side = Side::default();
         }
         self.first = None;
-    }
-}
-
-impl Side {
-    /// The clock was set or the route changed: what follows is measured from a base of its own.
-    fn restart(&mut self, state: &mut MeterState) {
-        self.tracks.close(state);
-        self.forget(state);
-    }
-
-    #[inline]
-    fn count_places(&mut self, state: &mut MeterState) {
-        let places = self.echoes.places() + self.reports.places() + self.in_flight.places();
-        state.remembered += places - std::mem::replace(&mut self.places, places);
-    }
-
-    fn forget(&mut self, state: &mut MeterState) {
-        state.remembered -= std::mem::take(&mut self.places);
-        (self.reports, self.in_flight, self.echoes) = Default::default();
     }
 }
 

@@ -58,12 +58,12 @@ impl DirectionStats {
     /// Whether nothing tells what so many of those waited that were answered late, or so long, that the mean may be
     /// another, or whether those arrived with which it would be.
     pub fn many_untold(&self) -> bool {
-        let Alone { packets, most, doubted } = self.untold;
+        let Alone { packets, most, longer, doubted } = self.untold;
         let (count, mean) = (self.delay.count() as f64, self.delay.mean());
         let another = |(packets, sum): (u64, f64)| {
             (mean * count + sum) / (count + packets as f64) - mean > (mean * TELLING.1).max(TELLING.0)
         };
-        packets * 6 > self.delay.count() + packets || another((packets, most)) || another(doubted)
+        packets * 6 > self.delay.count() + packets || another((packets, most + longer)) || another(doubted)
     }
 
     /// How much more its delays may be, ns, where that is known: not if what makes them lower bounds was left out.

@@ -1,28 +1,92 @@
 //! What a packet waited that was sent beside others of which it is told, to the same host: a queue that is first in,
 //! first out keeps their order, and drains.
+//!
+//! Where packets of several connections do not leave in the order in which they were sent, each connection has a queue
+//! of its own (FQ-CoDel, RFC 8290): those of others say nothing then.
 
 /// A queue is another one so much later, ns.
 const FAR: i64 = 100_000_000;
+/// Packets that were sent beside each other seem to leave out of their order by no more, ns, and what is told of them.
+const NEAR: f64 = 1e6;
+/// Connections are in one queue if no more than one in so many packets leaves before one of another that was sent
+/// before it; one alone shows nothing.
+const IN_ORDER: usize = 20;
 
 /// When a packet was sent, and the number of its frame, which tells the order of those of one burst.
 pub(crate) type Sent = (i64, u64);
 
-/// What a packet waited that was sent then, ns.
-pub(super) type Told = (Sent, f64);
+/// A packet of which it is told what it waited.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Told {
+    /// The number of its connection.
+    pub(crate) connection: u32,
+    pub(crate) sent: Sent,
+    /// What it waited, ns.
+    pub(crate) delay: f64,
+    /// How far that may be off, ns.
+    pub(crate) error: f64,
+}
 
 /// How far from a packet another was sent, ns, and what that waited.
 pub(super) type Beside = Option<(i64, f64)>;
 
-pub(super) fn in_order(told: &mut [Told]) {
-    told.sort_unstable_by(|a, b| a.0.1.cmp(&b.0.1).then(a.1.total_cmp(&b.1)));
+/// All packets to a host of which it is told what they waited.
+pub(super) struct Queues {
+    told: Vec<Told>,
+    /// All connections are in one queue.
+    shared: bool,
 }
 
-/// How long before a packet the one before it was sent, ns, and after it the one after it, each with what it waited.
-pub(super) fn beside(told: &[Told], (time, frame): Sent) -> (Beside, Beside) {
-    let after = told.partition_point(|((_, other), _)| *other < frame);
-    // Round trips are told in microseconds: the one before may seem to have been sent after it.
-    let apart = |&((other, _), delay): &Told| ((other - time).abs(), delay);
-    (after.checked_sub(1).map(|at| apart(&told[at])), told.get(after).map(apart))
+impl Queues {
+    pub(super) fn of(mut told: Vec<Told>) -> Self {
+        told.sort_unstable_by_key(|one| one.sent.1);
+        let mut queues = Self { shared: one_queue(&told), told: Vec::new() };
+        queues.add(told);
+        queues
+    }
+
+    pub(super) fn add(&mut self, more: impl IntoIterator<Item = Told>) {
+        let shared = self.shared;
+        self.told
+            .extend(more.into_iter().map(|one| Told { connection: if shared { 0 } else { one.connection }, ..one }));
+        in_order(&mut self.told);
+    }
+
+    /// How long before a packet of a connection the one before it in its queue was sent, ns, and after it the one after
+    /// it, each with what it waited.
+    pub(super) fn beside(&self, connection: u32, (time, frame): Sent) -> (Beside, Beside) {
+        let queue = if self.shared { 0 } else { connection };
+        let after = self.told.partition_point(|other| (other.connection, other.sent.1) < (queue, frame));
+        // Round trips are told in microseconds: the one before may seem to have been sent after it.
+        let apart = |other: &Told| ((other.sent.0 - time).abs(), other.delay);
+        let at = |place: Option<usize>| self.told.get(place?).filter(|other| other.connection == queue).map(apart);
+        (at(after.checked_sub(1)), at(Some(after)))
+    }
+
+    /// What any is known to have waited at the most, ns.
+    pub(super) fn longest(&self) -> f64 {
+        self.told.iter().map(|one| one.delay).fold(0.0, f64::max)
+    }
+}
+
+/// Whether packets of different connections left as they were sent: `told` is in the order of sending.
+fn one_queue(told: &[Told]) -> bool {
+    let (mut pairs, mut overtaken) = (0, 0);
+    for pair in told.windows(2) {
+        if let [earlier, later] = pair
+            && earlier.connection != later.connection
+        {
+            let apart = (later.sent.0 - earlier.sent.0) as f64 + later.delay - earlier.delay;
+            pairs += 1;
+            overtaken += usize::from(apart < -(earlier.error + later.error + NEAR));
+        }
+    }
+    overtaken <= 1 || overtaken * IN_ORDER <= pairs
+}
+
+fn in_order(told: &mut [Told]) {
+    let key = |one: &Told| (one.connection, one.sent.1);
+    told.sort_unstable_by(|a, b| key(a).cmp(&key(b)).then(a.delay.total_cmp(&b.delay)));
 }
 
 /// What a packet waited at the most, which left before the one after it did.
@@ -52,6 +116,40 @@ mod tests {
     use super::*;
 
     const MS: i64 = 1_000_000;
+
+    #[test]
+    fn connections_share_a_queue_if_hardly_any_packet_overtakes_those_of_another() {
+        // Two connections in turn, a packet a millisecond; so many of the first wait so long, the others 1 ms.
+        for (late, waited, error, shared) in [
+            (0, 1.0, 0.0, true),
+            (1, 50.0, 0.0, true),
+            (2, 50.0, 0.0, true),
+            (5, 50.0, 0.0, false),
+            (5, 2.9, 0.0, true),
+            (5, 3.1, 0.0, false),
+            (5, 3.1, 0.1e6, true),
+        ] {
+            let told = |frame: u32| {
+                let (connection, delay) =
+                    (frame % 2, if frame.is_multiple_of(16) && frame < 16 * late { waited } else { 1.0 });
+                Told { connection, sent: (i64::from(frame) * MS, frame.into()), delay: delay * 1e6, error }
+            };
+            let mut queues = Queues::of((0..80).rev().map(told).collect());
+            assert_eq!(queues.shared, shared, "{late} {waited} {error}");
+            queues.add([Told { connection: 0, sent: (9 * MS, 9), delay: 7e6, error }]);
+            let before = queues.beside(1, (10 * MS, 10)).0;
+            assert_eq!(before, Some((MS, if shared { 7e6 } else { 1e6 })), "its own 9 is before the other's");
+            assert_eq!(queues.beside(0, (80 * MS, 80)).1, None);
+        }
+        // One of a few that was overtaken shows nothing.
+        let few = [(0, 50e6), (1, 1e6), (2, 52e6)].into_iter().zip(0..);
+        let few = few.map(|((frame, delay), connection)| Told { connection, sent: (0, frame), delay, error: 0.0 });
+        assert!(Queues::of(few.collect()).shared);
+        // One connection's packets say nothing of that.
+        let alone = [(0, 50e6), (1, 1e6)].repeat(9).into_iter();
+        let alone = alone.map(|(frame, delay)| Told { connection: 3, sent: (0, frame), delay, error: 0.0 });
+        assert!(Queues::of(alone.collect()).shared);
+    }
 
     #[test]
     fn of_two_that_did_not_leave_in_order_each_had_a_queue_of_its_own() {

@@ -16,12 +16,11 @@
 //! long it paused. One that keeps a pace of its own now and then sends two in turn that echo the same. Or it seems that
 //! what it echoes left after packets which were sent later and answered at once: a queue's order denies it.
 //!
-//! That a packet without data arrived, echoes alone say: one that is not echoed was lost, or others came before its
-//! receiver had something to send. As many of them count as arrived of the data that was sent the same way, which is
-//! sent again if it is lost. Where less data went there than such packets, nothing is known of them, and none counts:
-//! the mean is a lower bound if it would be more with them.
+//! How many of those arrived that nothing echoed, [`super::arrivals`] says.
 
-use crate::delay::stats::beside::{Sent, Told, beside, between, in_order, latest};
+use crate::delay::estimate::tcp_observer::Estimate;
+use crate::delay::stats::arrivals::{Untold, Went};
+use crate::delay::stats::beside::{Queues, Sent, Told, between, latest};
 use crate::delay::stats::quantiles::Quantiles;
 
 /// Packets that were sent nearer to each other say the same if they waited alike, ns.
@@ -29,18 +28,10 @@ const NEAR: i64 = 1_000_000;
 /// Who sends of its own accord no more than once in so many times that it may have waited is clocked by arrivals.
 const CLOCKED: u64 = 20;
 
-/// Packets of which nothing tells.
-#[derive(Debug, Clone, Copy)]
-struct Untold {
-    sent: Sent,
-    packets: u32,
-    /// The time at which that was seen; those of one time belong together.
-    seen: i64,
-}
-
 /// Packets that were answered after a pause.
 #[derive(Debug, Clone, Copy)]
 struct Paused {
+    connection: u32,
     sent: Sent,
     packets: u32,
     /// The least and the most that the answer says they waited, ns.
@@ -56,28 +47,25 @@ pub(crate) struct Alone {
     /// What they waited at the most, all together, ns: no more than their answers say, than leaves them before those
     /// that were sent later, and than anyone is known to have waited.
     pub(crate) most: f64,
+    /// Those beside others waited as these did; so much longer they may have waited, all together, ns.
+    pub(crate) longer: f64,
     /// Others, of which nothing tells whether they arrived, and what all of them waited if they did, ns.
     pub(crate) doubted: (u64, f64),
 }
 
 impl Alone {
+    fn add(&mut self, packets: u32, most: f64) {
+        self.packets += u64::from(packets);
+        self.most += f64::from(packets) * most;
+    }
+
     pub(crate) fn join(&mut self, other: Self) {
         self.packets += other.packets;
         self.most += other.most;
+        self.longer += other.longer;
         self.doubted.0 += other.doubted.0;
         self.doubted.1 += other.doubted.1;
     }
-}
-
-/// How much went to a host, since the capture began.
-#[derive(Debug, Clone, Copy, Default)]
-struct Went {
-    /// Segments with data, all copies.
-    data: u64,
-    /// Those that were sent again.
-    again: u64,
-    /// Packets without data that nothing echoed.
-    unproven: u64,
 }
 
 /// Packets to one host since the log was finalized last.
@@ -92,33 +80,44 @@ pub(crate) struct Interpolation {
     paused: Vec<Paused>,
     /// Those that senders waited for which are clocked by them, one connection's after another's.
     clocked: Vec<Vec<Paused>>,
-    /// How many were answered after a pause in connections before this one.
+    /// The connection that is given now.
+    connection: u32,
+    /// How many were answered after a pause in connections before it.
     others: usize,
-    /// How often the other end of this connection sent of its own accord after a pause.
+    /// How often its other end sent of its own accord after a pause.
     unprompted: u64,
 }
 
 impl Interpolation {
-    /// A packet that was sent then waited for so many ns; `paused`: that is told because it was little.
+    /// What is [told](Self::told), or [answered after a pause](Self::paused), is of this connection from now on.
+    pub(crate) fn connection(&mut self, number: u32) {
+        self.connection_given();
+        self.connection = number;
+    }
+
+    /// A packet that was sent then waited so long; `paused`: that is told because it was little.
     #[inline]
-    pub(crate) fn told(&mut self, sent: Sent, delay: f64, paused: bool) {
-        let told = &mut self.told[usize::from(paused)];
-        let alike = |&((time, _), last): &Told| (sent.0 - time).abs() < NEAR && libm::fabs(delay - last) < NEAR as f64;
+    pub(crate) fn told(&mut self, sent: Sent, Estimate { delay, error }: Estimate, paused: bool) {
+        let (told, connection) = (&mut self.told[usize::from(paused)], self.connection);
+        let alike = |last: &Told| {
+            let together = last.connection == connection && (sent.0 - last.sent.0).abs() < NEAR;
+            together && libm::fabs(delay - last.delay) < NEAR as f64
+        };
         if !told.last().is_some_and(alike) {
-            told.push((sent, delay));
+            told.push(Told { connection, sent, delay, error });
         }
     }
 
-    /// Of so many packets, the last of which was sent then, nothing else tells, as is `seen` now.
+    /// Of so many packets of a connection, the last of which was sent then, nothing else tells, as is `seen` now.
     #[inline]
-    pub(crate) fn untold(&mut self, sent: Sent, packets: u32, seen: i64) {
-        join(&mut self.untold, Untold { sent, packets, seen });
+    pub(crate) fn untold(&mut self, connection: u32, sent: Sent, packets: u32, seen: i64) {
+        join(&mut self.untold, Untold { connection, sent, packets, seen });
     }
 
     /// Of so many without data, the last of which was sent then, nothing tells that they arrived.
-    pub(crate) fn unproven(&mut self, sent: Sent, packets: u32) {
+    pub(crate) fn unproven(&mut self, connection: u32, sent: Sent, packets: u32) {
         self.went.unproven += u64::from(packets);
-        join(&mut self.unproven, Untold { sent, packets, seen: 0 });
+        join(&mut self.unproven, Untold { connection, sent, packets, seen: 0 });
     }
 
     /// A segment with data left, perhaps `again`.
@@ -131,7 +130,7 @@ impl Interpolation {
     /// Of so many, an answer after a pause says no more than what they waited at the least and at the most, ns. Its
     /// sender's tick, ns, if that may have waited for their arrival.
     pub(crate) fn paused(&mut self, sent: Sent, packets: u32, answer: [f64; 2], awaited: Option<f64>) {
-        self.paused.push(Paused { sent, packets, answer, awaited });
+        self.paused.push(Paused { connection: self.connection, sent, packets, answer, awaited });
     }
 
     /// After a pause the other end sent what no arrival caused.
@@ -140,7 +139,7 @@ impl Interpolation {
     }
 
     /// All of a connection were given.
-    pub(crate) fn connection(&mut self) {
+    fn connection_given(&mut self) {
         let unprompted = std::mem::take(&mut self.unprompted);
         let awaited = self.paused[self.others..].iter().filter(|paused| paused.awaited.is_some()).count() as u64;
         // As if it had done so once more: a few that waited do not show that it never does.
@@ -154,44 +153,47 @@ impl Interpolation {
     /// Count among the delays those that were waited for, as they were answered, and those that nothing else tells of;
     /// those that were answered after a pause, and sent beside none.
     pub(crate) fn settle(&mut self, delays: &mut Quantiles) -> Alone {
-        let Self { went, told: [mut told, paused], untold, paused: mut late, clocked, unproven, .. } =
-            std::mem::take(self);
+        self.connection_given();
+        let Self { went, told: [told, paused], untold, paused: mut late, clocked, unproven, .. } = std::mem::take(self);
         self.went = went;
         let (unproven, doubted) = if went.arrives() > 0.0 { (unproven, Vec::new()) } else { (Vec::new(), unproven) };
         let mut alone = Alone::default();
         if [&untold, &unproven, &doubted].iter().all(|of| of.is_empty()) && late.is_empty() && clocked.is_empty() {
             return alone;
         }
-        let arrived = arrived(unproven, went.arrives());
-        in_order(&mut told);
-        let (waited, paced): (Vec<_>, Vec<_>) = clocked.into_iter().partition(|of| in_turn(of, &told));
+        let arrived = went.arrived(unproven);
+        let mut queues = Queues::of(told);
+        let (waited, paced): (Vec<_>, Vec<_>) = clocked.into_iter().partition(|of| in_turn(of, &queues));
         late.extend(paced.into_iter().flatten());
-        for Paused { sent, packets, answer: [_, most], .. } in waited.into_iter().flatten() {
-            delays.add_times(most, packets);
-            told.push((sent, most));
-        }
-        in_order(&mut told);
-        let longest = told.iter().map(|(_, delay)| *delay).fold(0.0, f64::max);
-        for Paused { sent, packets, answer: [least, most], .. } in late {
-            let (earlier, later) = beside(&told, sent);
+        let waited =
+            waited.into_iter().flatten().map(|Paused { connection, sent, packets, answer: [_, most], .. }| {
+                delays.add_times(most, packets);
+                Told { connection, sent, delay: most, error: 0.0 }
+            });
+        queues.add(waited);
+        let longest = queues.longest();
+        for Paused { connection, sent, packets, answer: [least, most], .. } in late {
+            let (earlier, later) = queues.beside(connection, sent);
+            let most = most.min(latest(later)).min(longest);
             match between(earlier, later) {
-                Some(delay) => delays.add_times(delay.clamp(least, most), packets),
-                None => {
-                    alone.packets += u64::from(packets);
-                    alone.most += f64::from(packets) * most.min(latest(later)).min(longest);
+                Some(delay) => {
+                    let delay = delay.clamp(least, most.max(least));
+                    delays.add_times(delay, packets);
+                    alone.longer += f64::from(packets) * (most - delay).max(0.0);
                 }
+                None => alone.add(packets, most),
             }
         }
-        told.extend(paused);
-        in_order(&mut told);
-        for Untold { sent, packets, .. } in untold.into_iter().chain(arrived) {
-            let (earlier, later) = beside(&told, sent);
-            if let Some(delay) = between(earlier, later) {
-                delays.add_times(delay, packets);
+        queues.add(paused);
+        for Untold { connection, sent, packets, .. } in untold.into_iter().chain(arrived) {
+            let (earlier, later) = queues.beside(connection, sent);
+            match between(earlier, later) {
+                Some(delay) => delays.add_times(delay, packets),
+                None => alone.add(packets, latest(later).min(longest)),
             }
         }
-        for Untold { sent, packets, .. } in doubted {
-            let (earlier, later) = beside(&told, sent);
+        for Untold { connection, sent, packets, .. } in doubted {
+            let (earlier, later) = queues.beside(connection, sent);
             if let Some(delay) = between(earlier, later) {
                 alone.doubted.0 += u64::from(packets);
                 alone.doubted.1 += f64::from(packets) * delay;
@@ -202,43 +204,27 @@ impl Interpolation {
 }
 
 /// Whether hardly any of one connection's answers say that what they echo left after what was sent later.
-fn in_turn(answered: &[Paused], told: &[Told]) -> bool {
+fn in_turn(answered: &[Paused], queues: &Queues) -> bool {
     let late = |paused: &&Paused| {
         let tolerance = paused.awaited.unwrap_or(0.0) + NEAR as f64;
-        paused.answer[1] > latest(beside(told, paused.sent).1) + tolerance
+        paused.answer[1] > latest(queues.beside(paused.connection, paused.sent).1) + tolerance
     };
     answered.iter().filter(late).count() as u64 * CLOCKED <= answered.len() as u64
-}
-
-impl Went {
-    /// The share of packets that arrives, as data tell; 0 if they are too few.
-    fn arrives(&self) -> f64 {
-        if self.data == 0 || self.data < self.unproven { 0.0 } else { 1.0 - self.again as f64 / self.data as f64 }
-    }
 }
 
 /// Add packets to those that were seen at the same time and sent beside them.
 #[inline]
 fn join(all: &mut Vec<Untold>, one: Untold) {
     match all.last_mut() {
-        Some(last) if last.seen == one.seen && (one.sent.0 - last.sent.0).abs() < NEAR => {
+        Some(last)
+            if last.connection == one.connection
+                && last.seen == one.seen
+                && (one.sent.0 - last.sent.0).abs() < NEAR =>
+        {
             last.packets = last.packets.saturating_add(one.packets);
         }
         _ => all.push(one),
     }
-}
-
-/// Of all packets so large a share, evenly.
-fn arrived(mut all: Vec<Untold>, share: f64) -> Vec<Untold> {
-    all.sort_unstable_by_key(|untold| untold.sent.1);
-    let mut owed = 0.5;
-    for untold in &mut all {
-        owed += f64::from(untold.packets) * share;
-        untold.packets = owed as u32;
-        owed -= f64::from(untold.packets);
-    }
-    all.retain(|untold| untold.packets > 0);
-    all
 }
 
 #[cfg(test)]
@@ -247,26 +233,31 @@ mod tests {
 
     const MS: i64 = 1_000_000;
 
+    fn exactly(delay: f64) -> Estimate {
+        Estimate { delay, error: 0.0 }
+    }
+
     #[test]
     fn what_nothing_tells_of_waited_what_those_beside_it_did() {
         let mut interpolation = Interpolation::default();
         // Of two connections, one after the other.
         for (sent, delay) in [(0, 1e6), (300, 40e6), (200, 20e6), (210, 30e6)] {
-            interpolation.told((sent * MS, sent as u64), delay, false);
+            interpolation.told((sent * MS, sent as u64), exactly(delay), false);
         }
         let mut delays = Quantiles::default();
         for (sent, packets) in [(204, 1), (206, 4), (301, 8), (401, 16), (150, 32)] {
-            interpolation.untold((sent * MS, sent as u64), packets, 0);
+            interpolation.untold(0, (sent * MS, sent as u64), packets, 0);
         }
-        // None was sent within a tenth of a second of the last but one.
-        assert_eq!(interpolation.settle(&mut delays), Alone::default());
+        // None was sent within a tenth of a second of the last but one, which waited no longer than any.
+        let alone = interpolation.settle(&mut delays);
+        assert_eq!(alone, Alone { packets: 16, most: 16.0 * 40e6, ..Alone::default() });
         assert_eq!(delays.count(), 1 + 4 + 8 + 32);
         let sum = 24.0 + 26.0 * 4.0 + 39.0 * 8.0 + 20.0 * 32.0;
         assert!((delays.mean() / 1e6 - sum / 45.0).abs() < 1e-6, "{}", delays.mean());
         // Each log has its own.
-        interpolation.untold((204 * MS, 204), 1, 0);
+        interpolation.untold(0, (204 * MS, 204), 1, 0);
         interpolation.paused((204 * MS, 204), 3, [0.0, 5e6], None);
-        assert_eq!(interpolation.settle(&mut delays).packets, 3);
+        assert_eq!(interpolation.settle(&mut delays).packets, 1 + 3);
         assert_eq!(delays.count(), 45);
     }
 
@@ -276,8 +267,8 @@ mod tests {
         // Every other one is acknowledged; each takes 10 ms on the link.
         for frame in 0..10u64 {
             match frame % 2 {
-                0 => interpolation.untold((0, frame), 1, frame as i64),
-                _ => interpolation.told((0, frame), frame as f64 * 10e6, false),
+                0 => interpolation.untold(0, (0, frame), 1, frame as i64),
+                _ => interpolation.told((0, frame), exactly(frame as f64 * 10e6), false),
             }
         }
         assert_eq!(interpolation.settle(&mut delays), Alone::default());
@@ -288,20 +279,20 @@ mod tests {
     #[test]
     fn the_order_of_frames_tells_who_was_first_where_round_trips_in_microseconds_do_not() {
         let (mut interpolation, mut delays) = (Interpolation::default(), Quantiles::default());
-        interpolation.told((900, 0), 10e6, false);
-        interpolation.untold((0, 1), 1, 0);
-        interpolation.told((900, 2), 30e6, false);
+        interpolation.told((900, 0), exactly(10e6), false);
+        interpolation.untold(0, (0, 1), 1, 0);
+        interpolation.told((900, 2), exactly(30e6), false);
         assert_eq!((interpolation.settle(&mut delays).packets, delays.mean()), (0, 20e6));
     }
 
     #[test]
     fn what_a_pause_hides_is_not_placed_beside_what_is_told_because_it_was_little() {
         let (mut interpolation, mut delays) = (Interpolation::default(), Quantiles::default());
-        interpolation.told((0, 0), 1e6, true);
+        interpolation.told((0, 0), exactly(1e6), true);
         interpolation.paused((MS, 1), 4, [0.0, 9e6], None);
-        interpolation.untold((2 * MS, 2), 2, 0);
+        interpolation.untold(0, (2 * MS, 2), 2, 0);
         assert_eq!((interpolation.settle(&mut delays).packets, delays.count()), (4, 2));
-        interpolation.told((0, 0), 9e6, false);
+        interpolation.told((0, 0), exactly(9e6), false);
         interpolation.paused((MS, 1), 4, [0.0, 9e6], None);
         assert_eq!((interpolation.settle(&mut delays).packets, delays.max()), (0, 8e6));
     }
@@ -310,9 +301,9 @@ mod tests {
     fn what_is_placed_beside_others_lies_within_what_its_own_answer_leaves() {
         for (answer, placed) in [([0.0, 90e6], 10e6), ([30e6, 90e6], 30e6), ([0.0, 4e6], 4e6)] {
             let (mut interpolation, mut delays) = (Interpolation::default(), Quantiles::default());
-            interpolation.told((0, 0), 10e6, false);
+            interpolation.told((0, 0), exactly(10e6), false);
             interpolation.paused((0, 1), 4, answer, None);
-            interpolation.told((0, 2), 10e6, false);
+            interpolation.told((0, 2), exactly(10e6), false);
             assert_eq!((interpolation.settle(&mut delays).packets, delays.mean()), (0, placed), "{answer:?}");
         }
     }
@@ -324,11 +315,10 @@ mod tests {
             let (mut interpolation, mut delays) = (Interpolation::default(), Quantiles::default());
             (0..19).for_each(|i| interpolation.paused((i * MS, i as u64), 1, [0.0, 7e6], Some(1e6)));
             (0..9).for_each(|_| interpolation.unprompted());
-            interpolation.connection();
+            interpolation.connection(1);
             (0..awaited).for_each(|i| interpolation.paused((500 * MS, 100 + i), 1, [0.0, 50e6], Some(1e6)));
             interpolation.paused((500 * MS, 200), 1, [0.0, 90e6], None);
             (0..unprompted).for_each(|_| interpolation.unprompted());
-            interpolation.connection();
             // The last had nothing on its way: it is placed beside those that are told of.
             let alone = interpolation.settle(&mut delays).packets;
             let told = if counted > 0 { (19, counted + 1) } else { (20 + awaited, 0) };
@@ -346,12 +336,45 @@ mod tests {
                 let sent = i as i64 * 500 * MS;
                 interpolation.paused((sent, 2 * i), 1, [0.0, 50e6], Some(1e6));
                 if i < others {
-                    interpolation.told((sent + 3 * MS, 2 * i + 1), waited * 1e6, false);
+                    interpolation.told((sent + 3 * MS, 2 * i + 1), exactly(waited * 1e6), false);
                 }
             }
-            interpolation.connection();
             interpolation.settle(&mut delays);
             assert_eq!(delays.mean() / 1e6, mean, "{others} {waited}");
+        }
+    }
+
+    #[test]
+    fn where_each_connection_has_a_queue_only_its_own_packets_say_what_others_waited() {
+        for (first, placed) in [(60.0, [60.0, 5.0]), (6.0, [5.5, 5.5])] {
+            let mut delays = [Quantiles::default(), Quantiles::default()];
+            for (connection, delays) in (0..).zip(&mut delays) {
+                let mut interpolation = Interpolation::default();
+                for (number, waited) in [(0, first), (1, 5.0)] {
+                    interpolation.connection(number);
+                    for i in 0..40 {
+                        let frame = 4 * i + 2 * u64::from(number);
+                        interpolation.told((frame as i64 * MS, frame), exactly(waited * 1e6), false);
+                    }
+                }
+                interpolation.untold(connection, (81 * MS, 81), 1, 0);
+                interpolation.settle(delays);
+            }
+            assert_eq!(delays.map(|delays| delays.mean() / 1e6), placed, "{first}");
+        }
+    }
+
+    #[test]
+    fn what_was_answered_after_a_pause_may_have_waited_as_long_as_its_answer_and_the_next_allow() {
+        // What the answer says at the most, and when the next was sent, which waited 10 ms.
+        for (answer, next, longer) in [(30e6, 60, 20e6), (30e6, 12, 12e6 - 2e6), (9e6, 60, 0.0), (90e6, 99, 40e6)] {
+            let (mut interpolation, mut delays) = (Interpolation::default(), Quantiles::default());
+            interpolation.told((-900 * MS, 0), exactly(50e6), false);
+            interpolation.told((0, 1), exactly(10e6), false);
+            interpolation.paused((2 * MS, 2), 2, [0.0, answer], None);
+            interpolation.told((next * MS, 3), exactly(10e6), false);
+            let alone = interpolation.settle(&mut delays);
+            assert_eq!((alone.packets, alone.longer), (0, 2.0 * longer), "{answer} {next}");
         }
     }
 
@@ -363,9 +386,9 @@ mod tests {
         {
             let (mut interpolation, mut delays) = (Interpolation::default(), Quantiles::default());
             (0..data).for_each(|i| interpolation.data(i < again));
-            interpolation.told((0, 0), 5e6, false);
-            (1..=packets).for_each(|i| interpolation.unproven((i * 2 * NEAR, i as u64), 1));
-            interpolation.told((packets * 2 * NEAR, 1000), 5e6, false);
+            interpolation.told((0, 0), exactly(5e6), false);
+            (1..=packets).for_each(|i| interpolation.unproven(0, (i * 2 * NEAR, i as u64), 1));
+            interpolation.told((packets * 2 * NEAR, 1000), exactly(5e6), false);
             let alone = interpolation.settle(&mut delays);
             assert_eq!((alone.packets, delays.count()), (0, counted), "{data} {again}");
             // Those that do not count may have arrived, and waited no longer than the others.
@@ -376,25 +399,15 @@ mod tests {
     }
 
     #[test]
-    fn those_that_arrived_lie_evenly_among_those_that_may_have() {
-        let of = |frame| Untold { sent: (0, frame), packets: 3, seen: 0 };
-        let packets =
-            |share| arrived((0..4).rev().map(of).collect(), share).iter().map(|of| of.packets).collect::<Vec<_>>();
-        assert_eq!((packets(1.0), packets(0.5), packets(0.1)), (vec![3; 4], vec![2, 1, 2, 1], vec![1]));
-        let frames: Vec<_> = arrived((0..4).rev().map(of).collect(), 1.0).iter().map(|of| of.sent.1).collect();
-        assert_eq!(frames, [0, 1, 2, 3]);
-    }
-
-    #[test]
     fn what_a_pause_hides_waited_no_more_than_its_answer_says_nor_longer_than_what_was_sent_later() {
         for (answer, later, most) in [(9e6, 40e6, 9e6), (80e6, 40e6, 50e6), (200e6, 0.0, 140e6)] {
             let (mut interpolation, mut delays) = (Interpolation::default(), Quantiles::default());
             // The longest that is known, long before; and one that was sent 140 ms later.
-            interpolation.told((0, 0), 50e6, false);
+            interpolation.told((0, 0), exactly(50e6), false);
             interpolation.paused((360 * MS, 1), 3, [0.0, answer], None);
-            interpolation.told((500 * MS, 2), later, false);
+            interpolation.told((500 * MS, 2), exactly(later), false);
             if later == 0.0 {
-                interpolation.told((900 * MS, 3), 300e6, false);
+                interpolation.told((900 * MS, 3), exactly(300e6), false);
             }
             assert_eq!(
                 interpolation.settle(&mut delays),
@@ -407,12 +420,12 @@ mod tests {
     #[test]
     fn of_those_that_were_sent_together_and_waited_alike_one_is_enough() {
         let mut interpolation = Interpolation::default();
-        (0..10_000).for_each(|i| interpolation.told((i * 1000, i as u64), 1e6, false));
+        (0..10_000).for_each(|i| interpolation.told((i * 1000, i as u64), exactly(1e6), false));
         assert_eq!(interpolation.told[0].len(), 10);
-        (0..10).for_each(|i| interpolation.told((0, i as u64), i as f64 * 1e6, true));
+        (0..10).for_each(|i| interpolation.told((0, i as u64), exactly(i as f64 * 1e6), true));
         assert_eq!(interpolation.told[1].len(), 10);
         // Those that one acknowledgement covers.
-        (0..10_000).for_each(|i| interpolation.untold((i * 1000, i as u64), 1, i / 5000));
+        (0..10_000).for_each(|i| interpolation.untold(0, (i * 1000, i as u64), 1, i / 5000));
         assert_eq!(interpolation.untold.len(), 10);
     }
 }

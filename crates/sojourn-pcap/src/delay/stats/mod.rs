@@ -4,6 +4,7 @@
 //! [`interpolation`] adds what the packets waited that no sample tells of, by what others did that were sent [`beside`]
 //! them. They are read for the summary.
 
+mod arrivals;
 pub(super) mod beside;
 pub(super) mod fixed_point_sum;
 pub(super) mod interpolation;

@@ -142,7 +142,7 @@ fn second_look<const SLOW: bool>(
     let shows = !reported || track.protocol == Protocol::Utp;
     let tcp = clocks.protocol == Protocol::Tcp;
     let mut near = NearLeast { fine, count: 0, lowest: [0.0; LEAST] };
-    let ([mut from, mut to], mut last, mut looked) = (track.evidence, i64::MIN / 2, i64::MIN / 2);
+    let ([mut from, mut to], mut looked) = (track.evidence, [i64::MIN / 2; 2]);
     for chunk in log.chunks(i) {
         for entry in chunk {
             prefetch::behind(entry, ENTRIES_AHEAD);
@@ -157,21 +157,20 @@ fn second_look<const SLOW: bool>(
             }
             if !toward {
                 // What is sent together looks at the queue once.
-                if entry.time - looked >= spread as i64 {
+                if entry.time - looked[0] >= spread as i64 {
                     from.add(above, spread);
-                    looked = entry.time;
+                    looked[0] = entry.time;
                 }
                 from.data |= entry.is(DATA);
             }
             let mut above_to = f64::INFINITY;
             if let (true, Some(extra)) = (tcp, entry.extra()) {
                 above_to = floor - (delay - (i64::from(extra) * 1000 - echo_min) as f64);
-                // However many packets answer one, it arrived once.
-                let arrived = entry.time / 1000 - i64::from(extra);
-                if (arrived - last).abs() > 1 {
+                let sent = entry.time - i64::from(extra) * 1000;
+                if (sent - looked[1]).abs() >= spread as i64 {
                     to.add(above_to, spread);
+                    looked[1] = sent;
                 }
-                last = arrived;
                 to.data |= toward && entry.is(DATA);
             }
             // When a flow that was under way appeared after it, the silence was none.
@@ -269,19 +268,20 @@ mod tests {
 
     #[test]
     fn what_is_sent_together_looks_at_the_queue_once() {
-        // Thirty packets in three bursts; stamps tell milliseconds.
+        // Thirty packets in three bursts; stamps tell milliseconds. Each answers one that was sent 40 ms before.
         let looks = |apart: i64| {
             let (mut log, mut hosts) = (Log::default(), Hosts::new(Vec::new()));
             let mut tracks = vec![track(Estimator::Observer, Protocol::Tcp)];
             tracks[0].key.address.into_iter().for_each(|address| _ = hosts.of(address));
+            hosts.all[0].echo_min = 40_000_000;
             for (burst, i) in (0..3i64).flat_map(|burst| (0..10).map(move |i| (burst, i))) {
                 let time = burst * 100_000_000 + i * apart;
-                log.push(0, Entry::new(1, time + 20_000_000, time / 1_000_000, DATA, None));
+                log.push(0, Entry::new(1, time + 20_000_000, time / 1_000_000, DATA, Some(40_000)));
             }
             finalize(&log, &mut tracks, &[None], &mut hosts, 1);
-            tracks[0].evidence[0].all
+            tracks[0].evidence.map(|way| way.all)
         };
-        assert_eq!([20_000, 1_300_000].map(looks), [3, 30]);
+        assert_eq!([20_000, 1_300_000].map(looks), [[3; 2], [30; 2]]);
     }
 
     #[test]
