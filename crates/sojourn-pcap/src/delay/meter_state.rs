@@ -56,8 +56,8 @@ impl MeterState {
         }
     }
 
-    /// So many TCP packets without data to a host, the last of which was sent then, may have arrived or not; the track as
-    /// above. Seldom, so that nothing is made ready for it.
+    /// So many TCP packets without data to a host, the last of which was sent then, may have arrived or not; the track
+    /// as above. Seldom, so that nothing is made ready for it.
     #[inline(never)]
     pub(crate) fn unproven(&mut self, (host, track): (u32, Option<u32>), sent: Sent, packets: u32) {
         if let Some(host) = self.hosts.all.get_mut(host as usize) {

@@ -267,7 +267,7 @@ impl TcpFlow {
         }
         let host = self.hosts[seen.side];
         let [me, peer] = self.pair(seen.side);
-        let to = (host, None);
+        let to = (host, me.tracks.observed);
         let arrival = peer.in_flight.acknowledged(segment, echo, |sent| state.untold(to, sent, 1, seen.time));
         let (frame, time, length, flags, packets) = match (arrival, echoed) {
             (Some(arrival), _) => {
