@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import shutil
 import socket
@@ -251,3 +252,15 @@ def test_one_connection_is_one_and_what_is_left_out_is_said(sojourn, tmp_path):
     assert told[1].startswith("sojourn: note: 1 of 3 connections left out: fewer than 10 samples")
     assert told[2].startswith("sojourn: all: 1 connection, median 10.1 ms")
     assert "is a directory; expected a table" in sojourn("wild", tmp_path, code=2).stderr
+
+
+def test_a_file_that_is_no_text_is_said_to_be_no_table_and_compressed_tables_are_read(sojourn, tmp_path):
+    (tmp_path / "t.csv").write_bytes(bytes(range(256)) * 4)
+    assert (
+        "is no text and no Parquet; expected a table"
+        in sojourn("wild", tmp_path / "t.csv", "--out", tmp_path / "out", code=2).stderr
+    )
+    rows = "min_rtt_ms,max_rtt_ms,rtt_samples\n" + "10,20,100\n" * 99
+    (tmp_path / "t.csv.gz").write_bytes(gzip.compress(rows.encode()))
+    done = sojourn("wild", tmp_path / "t.csv.gz", "--out", tmp_path / "out")
+    assert "all: 99 connections, median 10.1 ms" in done.stderr

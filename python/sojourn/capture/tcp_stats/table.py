@@ -27,6 +27,8 @@ COLUMNS = {
 _UNITS = {"ms": 1.0, "s": 1e3, "us": 1e-3, "ns": 1e-6}
 _RTTS = ("min_rtt", "avg_rtt", "max_rtt")
 _TEXT = ("client", "host", "access")
+_COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\x78")
+"""What files begin with that polars reads as CSV once it has taken them out of gzip, Zstandard or zlib."""
 
 
 def open_table(paths: Sequence[str | Path], names: Mapping[str, str] | None = None) -> pl.LazyFrame:
@@ -77,7 +79,14 @@ def _kind(file: Path) -> str:
     suffixes = {suffix.lower() for suffix in file.suffixes}
     if head.lstrip()[:1] in (b"{", b"[") or suffixes & {".json", ".jsonl"}:
         return "ndt"
-    return "ss" if ss.looks_like(head) else "csv"
+    if ss.looks_like(head):
+        return "ss"
+    if b"\0" in head and not head.startswith(_COMPRESSED):
+        raise SojournError(
+            f"{file} is no text and no Parquet; expected a table of connections (Parquet or CSV), "
+            "snapshots of ss, or NDT results as JSON"
+        )
+    return "csv"
 
 
 def _scan_csv(files: Sequence[Path]) -> pl.LazyFrame:
