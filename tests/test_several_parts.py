@@ -141,7 +141,7 @@ def test_missing_packets_of_a_showing_are_added_up_over_its_gaps(monkeypatch: py
         {"point": {"rate": "1Mbit", "q": "fifo"}, "video": {"worst": worst}}, "hd", files
     )
     assert over_time.title == "Quality over time: HD, foot, profile paper"
-    assert "of 1Mbit, fifo; 8 packets were missing, in 3 gaps." in repr(over_time)
+    assert "of rate 1Mbit, fifo; 8 packets were missing, in 3 gaps." in repr(over_time)
     assert strip.title == "Pictures: HD, foot, profile paper"
     assert [given[1] for given in told] == ["video-hd-quality", "video-hd-quality", "video-hd-strip"]
 
