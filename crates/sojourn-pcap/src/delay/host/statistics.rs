@@ -147,6 +147,9 @@ mod tests {
             // 505 of 1 ms on average; with them 2.99 or 3.01 ms.
             (Alone { most: 1.01e9, ..few }, false),
             (Alone { most: 1.02e9, ..few }, true),
+            // Those that count as others did may have waited longer.
+            (Alone { most: 0.5e9, longer: 0.51e9, ..few }, false),
+            (Alone { most: 0.5e9, longer: 0.52e9, ..few }, true),
             // 1000 of 2.9 or 3.1 ms on average, if all arrived; those that waited less make no mean longer.
             (Alone { doubted: (500, 2.4e9), ..few }, false),
             (Alone { doubted: (500, 2.6e9), ..few }, true),
