@@ -24,7 +24,8 @@ pub struct DirectionStats {
     pub uncertainty: FixedPointSum,
     /// Samples whose base is known to be that of an empty queue.
     pub certain: u64,
-    /// Packets that were answered after a pause, and that no others were sent beside that tell what they waited.
+    /// Packets of which nothing tells what they waited, and what those may have waited longer that were placed beside
+    /// others.
     pub(crate) untold: Alone,
     /// Largest delay that could be missing from the others, ns; infinite if nothing bounds it.
     pub missing: f64,

@@ -16,6 +16,10 @@
 //! long it paused. One that keeps a pace of its own now and then sends two in turn that echo the same. Or it seems that
 //! what it echoes left after packets which were sent later and answered at once: a queue's order denies it.
 //!
+//! What was answered after a pause and is placed beside others may have waited longer, as long as its answer says: a
+//! burst in a fair queue waits a round of it for each packet, and looks like acknowledgements that were held back. How
+//! much longer all may have waited is handed on, and decides whether the mean is a lower bound.
+//!
 //! How many of those arrived that nothing echoed, [`super::arrivals`] says.
 
 use crate::delay::estimate::tcp_observer::Estimate;
@@ -40,7 +44,7 @@ struct Paused {
     awaited: Option<f64>,
 }
 
-/// Packets of which nothing tells, and no others beside them.
+/// Packets of which nothing tells, and no others beside them; and by how much what was placed beside others is open.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Alone {
     pub(crate) packets: u64,
