@@ -104,6 +104,11 @@ def test_a_queue_has_its_limit_in_the_unit_that_linux_counts(queue: dict[str, An
         assert tc(queue, None, "20ms", "eth0") == [f"tc qdisc replace dev eth0 root {last}"]
 
 
+@pytest.mark.parametrize(("rate", "burst"), [("1Mbit", 1600), ("25Mbit", 1600), ("500Mbit", 31_250)])
+def test_the_bucket_lasts_half_a_millisecond_so_that_a_late_timer_loses_nothing(rate: str, burst: int) -> None:
+    assert f"burst {burst} cburst {burst} " in tc({"kind": "fifo", "limit": "100pkt"}, rate, "20ms")[-2]
+
+
 @pytest.mark.parametrize("kind", ["fifo", "cake", "codel"])
 def test_of_a_rate_below_a_byte_a_second_nothing_is_told_that_tc_refuses_or_takes_for_another(
     kind: str,

@@ -17,7 +17,11 @@ from sojourn.errors import counted
 from sojourn.study.units import bits_per_second, nanoseconds
 
 FULL_PACKET = 1500
-_BURST_BYTES = 1600
+_LEAST_BURST_BYTES = 1600
+"""What `tc` takes by itself where timers count in nanoseconds."""
+_BURSTS_A_SECOND = 2000
+"""`htb` makes up for a timer that wakes it late as long as that is shorter than its bucket lasts: half a
+millisecond here, as on the emulated path (docs/emulate.md)."""
 _LEAST_BPS = 8
 """A byte a second: of a slower rate `htb` and `police` say that one is required, and CAKE would keep none."""
 _SIZES = {"GiB": 2**30, "MiB": 2**20, "KiB": 2**10, "GB": 10**9, "MB": 10**6, "kB": 10**3, "B": 1}
@@ -72,7 +76,8 @@ def lines(link: Link, device: str = "IFACE") -> tuple[list[str], list[str]]:
         return [*first, " ".join([f"{qdisc} root", *made.words])], made.notes
     rate = rate_text(link.rate_bps)
     overhead = f" overhead {link.overhead}" if link.overhead else ""
-    shaper = f"htb rate {rate} ceil {rate} burst {_BURST_BYTES} cburst {_BURST_BYTES} quantum 1514{overhead}"
+    burst = max(_LEAST_BURST_BYTES, link.rate_bps // 8 // _BURSTS_A_SECOND)
+    shaper = f"htb rate {rate} ceil {rate} burst {burst} cburst {burst} quantum 1514{overhead}"
     return [
         *first,
         f"tc qdisc del dev {device} root 2>/dev/null",
