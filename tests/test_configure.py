@@ -105,7 +105,7 @@ def test_a_queue_has_its_limit_in_the_unit_that_linux_counts(queue: dict[str, An
 
 
 @pytest.mark.parametrize(("rate", "burst"), [("1Mbit", 1600), ("25Mbit", 1600), ("500Mbit", 31_250)])
-def test_the_bucket_lasts_half_a_millisecond_so_that_a_late_timer_loses_nothing(rate: str, burst: int) -> None:
+def test_the_bucket_lasts_half_a_millisecond_and_a_late_timer_loses_nothing(rate: str, burst: int) -> None:
     assert f"burst {burst} cburst {burst} " in tc({"kind": "fifo", "limit": "100pkt"}, rate, "20ms")[-2]
 
 
