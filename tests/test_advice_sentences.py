@@ -117,6 +117,15 @@ def sized(down: str, up: str) -> dict[str, Any]:
             ["a FIFO, the best is 8 packets", "these cannot be told from it: 1 packet; 4 packets."],
             ["more."],
         ),
+        # What was tried of them has a score, which may be much less where replications are few.
+        (
+            {
+                "fifos_alike": [sized("1pkt", "4pkt")],
+                "tried": [*advice()["tried"], advice()["tried"][1] | sized("1pkt", "4pkt") | {"worst": 2.1}],
+            },
+            ["cannot be told from it: 1 packet down, 4 up (2.10)."],
+            [],
+        ),
         (
             {
                 "recommended": advice()["fifo_only"],

@@ -9,6 +9,7 @@ from sojourn.report.advice.names import About, article, between, named, number, 
 from sojourn.report.answer.cells import listed
 from sojourn.report.answer.scores import OWN_SCALE
 from sojourn.report.figures.values import upper
+from sojourn.study.links import WAYS
 from sojourn.study.units import percent
 
 _DECIDED = {
@@ -190,9 +191,7 @@ def _transfers(about: About) -> list[str]:
 def fifo_only(about: About) -> str:
     """Say what it costs to have nothing but a FIFO, and which sizes cannot be told from the best."""
     said = _fifo_only(about)
-    names = list(
-        dict.fromkeys(named(queues).removeprefix("FIFO of ") for queues in about.get("fifos_alike", ()))
-    )
+    names = list(dict.fromkeys(_with_score(about, queues) for queues in about.get("fifos_alike", ())))
     if not said or not names:
         return said
     more = f"; and {len(names) - _SIZES} more" if len(names) > _SIZES else ""
@@ -202,6 +201,13 @@ def fifo_only(about: About) -> str:
         decided = " Neither the mean over loads nor the queueing delay tells these sizes apart."
     alike = "; ".join(names[:_SIZES]) + more
     return f"{said} Of other sizes of a FIFO these cannot be told from it: {alike}.{decided}"
+
+
+def _with_score(about: About, fifo: About) -> str:
+    """Name a size of a FIFO, and what its worst-off user gets: few replications do not tell much less apart."""
+    size = named(fifo).removeprefix("FIFO of ")
+    found = next((one for one in about["tried"] if all(one[way] == fifo[way] for way in WAYS)), None)
+    return f"{size} ({number(found['worst'])})" if found else size
 
 
 def _fifo_only(about: About) -> str:
