@@ -353,6 +353,18 @@ def test_lower_bounds_are_hollow_with_an_arrow_towards_where_they_may_be() -> No
     assert KINDS["heatmap"].bound == KINDS["matrix"].bound == KINDS["table"].bound == "≥"
 
 
+@pytest.mark.parametrize("values", [(0.30, 0.31), (0.0, 0.2), (0.0, 0.0), (1.0, 1.0)])
+def test_a_line_from_zero_shows_every_mark_whole(values: tuple[float, float]) -> None:
+    found = plot("lines", "links.up.loss", {("a", "8pkt"): values[0], ("a", "64pkt"): values[1]}, x=LIMIT)
+    [axes] = draw(found).axes
+    low, high = axes.get_ylim()
+    highest = 100 * max(values)
+    assert low == 0 < high
+    # Its marks are 6 points high: half of one has room above the highest, and is not cut at the axis.
+    room = axes.transData.transform((0, high))[1] - axes.transData.transform((0, highest))[1]
+    assert room >= 3 * axes.figure.dpi / 72 and not axes.lines[0].get_clip_on()
+
+
 def test_a_lower_bound_may_run_across() -> None:
     web = {"plt_s": {"median": 5.0}, "mos": {"median": 1.0}, "bounded": ["median"]}
     results = [{"point": {LIMIT: "8pkt"}, "replication": 0, "web": web}]

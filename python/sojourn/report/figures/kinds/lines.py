@@ -44,7 +44,9 @@ class Lines(Kind):
                     f = plot.value.factor
                     style = look(index) if joined else {**look(index), "linestyle": "none"}
                     xs, found = zip(*there, strict=True)
-                    axes.plot(xs, [row["value"] * f for row in found], label=y or None, **style)
+                    axes.plot(
+                        xs, [row["value"] * f for row in found], label=y or None, clip_on=False, **style
+                    )
                     bounds = [row for _, row in there if (panel, y, row["x"]) in plot.at_least]
                     at_least(
                         axes, [at[row["x"]] for row in bounds], [row["value"] * f for row in bounds], style
@@ -58,12 +60,16 @@ class Lines(Kind):
                         axes.errorbar(xs, middle, half, **bar)
                 label_x(axes, plot.x_labels, plot.x_at)
                 settle(axes)
+                # A value of 0 is a whole mark on the axis, above its label.
+                axes.tick_params(axis="x", pad=5)
             # Panels share their scale, which a limit set before the last of them is drawn would freeze.
+            highest = max(axes.dataLim.y1 for axes, _ in panels)
             for axes, _ in panels:
                 if plot.value.kind == "mos":
                     axes.set_ylim(0.9, 4.6 if plot.value.path.startswith("voice.") else 5.1)
                 elif plot.value.unit == "%" or plot.value.better:
-                    axes.set_ylim(bottom=0)
+                    # Room above the highest is of the whole scale, not of what the values differ by.
+                    axes.set_ylim(0, (1 + axes.margins()[1]) * highest if highest > 0 else None)
         return figure
 
     def explain(self, plot: Plot) -> str:
