@@ -204,7 +204,7 @@ def fifo_only(about: About) -> str:
 
 
 def _with_score(about: About, fifo: About) -> str:
-    """Name a size of a FIFO, and what its worst-off user gets: few replications do not tell much less apart."""
+    """Name a size of a FIFO, and what its worst-off user gets: few replications do not tell much apart."""
     size = named(fifo).removeprefix("FIFO of ")
     found = next((one for one in about["tried"] if all(one[way] == fifo[way] for way in WAYS)), None)
     return f"{size} ({number(found['worst'])})" if found else size
