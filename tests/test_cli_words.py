@@ -274,9 +274,10 @@ def test_a_dry_run_counts_what_is_done_and_how_long_the_rest_takes(
 
     assert listed("ac", {"a": 2.0, "c": 4.0, "x": 99.0}) == [
         "done   a", "to do  b", "done   c", "to do  d",
-        "s: 4 points, 2 done, 2 to do, about 6.0 s of one core",
+        "s: 4 points, 2 done, 2 to do, about 6.0 s of one core if they take as long as those that are done",
     ]  # fmt: skip
     assert listed("", {})[-1] == "s: 4 points, 0 done, 4 to do"
+    assert listed("abcd", {"a": 2.0})[-1] == "s: 4 points, 4 done, 0 to do"
     assert json.loads(listed("b", {}, True)[1]) == {"point": "b", "hash": "b", "done": True}
 
 

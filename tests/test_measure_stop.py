@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from conftest import HANGS_S, Command, sentence
+from sojourn.cli.exit import INTERRUPTED
 
 DATA = Path(__file__).parent / "data"
 CAPTURE = DATA / "passive" / "utp_loss.pcap.gz"
@@ -73,7 +74,7 @@ def test_a_signal_ends_the_wait(waiting: subprocess.Popen, stop: signal.Signals)
     waiting.send_signal(stop)
     _, err = waiting.communicate(timeout=HANGS_S)
     assert waiting.returncode == 130, err
-    assert err.decode() == "sojourn: interrupted\n"
+    assert err.decode() == f"sojourn: {INTERRUPTED}\n"
 
 
 def test_a_signal_ends_a_capture_that_comes_in_drops(sojourn: Command, tmp_path: Path) -> None:

@@ -63,6 +63,7 @@ def test_interrupted_and_resumable(long: Command, stop: signal.Signals) -> None:
     assert process.returncode == 130
     assert "run the same command again" in stderr and "Traceback" not in stderr
     assert not list((long.cwd / "out").rglob("*.tmp"))
+    assert f"interrupted: {points_done(long.cwd / 'out')} of 16 points are done and on disk" in stderr
     assert len(long.json("run", "long.toml", "--out", "out")) == 16
 
 

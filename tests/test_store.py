@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sojourn.errors import StoreError
-from sojourn.results.atomic import writing
+from sojourn.results.atomic import write, writing
 from sojourn.results.store import Store, plain_json, result_text
 
 RESULT = {
@@ -94,7 +94,7 @@ def test_a_full_disk_is_said_whoever_writes() -> None:
         table.write_parquet,
         lambda file: table.lazy().sink_parquet(file, engine="streaming"),
     )
-    for write in writers:
+    for writer in writers:
         with (
             pytest.raises(
                 StoreError, match=r"^x\.parquet cannot be written: No space left on device; try y$"
@@ -102,7 +102,7 @@ def test_a_full_disk_is_said_whoever_writes() -> None:
             writing(place, "; try y"),
             Path("/dev/full").open("wb") as file,
         ):
-            write(file)
+            writer(file)
     with pytest.raises(pl.exceptions.ComputeError), writing(place):
         raise pl.exceptions.ComputeError("of something else")
 
@@ -125,17 +125,33 @@ def test_where_files_cannot_be_locked_age_decides(store: Store, monkeypatch: pyt
 def test_a_writer_whose_temporary_file_is_taken_away_writes_again(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    replace, taken = Path.replace, []
+    flock, taken = fcntl.flock, []
 
-    def lose_once(self: Path, target: Path) -> Path:
-        if not taken:
-            taken.append(self)
-            self.unlink()
-        return replace(self, target)
+    def late(fd: int, how: int) -> None:
+        """Lock a file just after it was removed, then one that another process has locked to remove it."""
+        taken.append(fd)
+        if len(taken) == 1:
+            next(store.points.glob(".ab.json.*.tmp")).unlink()
+        if len(taken) == 2:
+            raise BlockingIOError
+        flock(fd, how)
 
-    monkeypatch.setattr(Path, "replace", lose_once)
+    monkeypatch.setattr(fcntl, "flock", late)
     store.write_point("ab", RESULT)
-    assert taken and store.read_point("ab")["point"] == {"a": 1}
+    assert len(taken) == 3 and store.read_point("ab")["point"] == {"a": 1}
+
+
+def test_whoever_writes_a_file_removes_what_a_killed_writer_left_of_it(tmp_path: Path) -> None:
+    left, live = tmp_path / ".s[1].csv.0a1b.tmp", tmp_path / ".s[1].csv.2c3d.tmp"
+    others = tmp_path / ".t.csv.0a1b.tmp"
+    for file in (left, others):
+        file.write_text("half")
+    with live.open("wb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        write(tmp_path / "s[1].csv", lambda file: file.write(b"whole"))
+        assert sorted(tmp_path.iterdir()) == sorted([live, others, tmp_path / "s[1].csv"])
+    write(tmp_path / "s[1].csv", lambda file: file.write(b"whole"))
+    assert sorted(tmp_path.iterdir()) == sorted([others, tmp_path / "s[1].csv"])
 
 
 def test_many_writers_of_one_point(store: Store) -> None:

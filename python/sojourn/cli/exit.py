@@ -20,6 +20,10 @@ class Exit(IntEnum):
     """Stopped by the user; the same command goes on from there."""
 
 
+INTERRUPTED = "interrupted: what it was to write is not all there; run the same command again"
+"""Said of commands that do all at once; no file is written by halves."""
+
+
 @contextmanager
 def resumable(done: Callable[[], str]) -> Iterator[None]:
     """Say of an interrupt how much is done, and that the same command goes on from there."""

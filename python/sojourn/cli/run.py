@@ -143,11 +143,13 @@ def _execute(
     grows = any(campaign.study.document.get("repeat") == AUTO for campaign in campaigns)
     jobs = jobs or cores() if grows and missing else min(jobs or cores(), max(missing, 1))
     with (
-        resumable(lambda: f"{sum(len(each.done) for each in campaigns)} of {_planned(campaigns)} points"),
+        resumable(lambda: f"{sum(each.stored() for each in campaigns)} of {_planned(campaigns)} points"),
         ExitStack() as ended,
         others() if on_testbed else nullcontext([]) as beside,
         open_workers(jobs=jobs, scheduler=scheduler if missing else None) as workers,
     ):
+        if workers.note:
+            warn(f"note: {workers.note}")
         if beside and missing:
             warn(
                 f"note: {told(beside)} on the testbed of this machine, too: networks and results are apart, "
@@ -179,6 +181,8 @@ def _execute(
         counts = f"{missing - failures} {how} in {took}, {before} already there"
         for campaign in campaigns:
             print(f"{campaign.study.name}: results in {campaign.store.path}")
+            if taken := campaign.taken_over():
+                warn(f"note: {taken}")
             if sentence := rounds.said(Results(campaign.store.path)):
                 print(sentence)
         print(f"{counted(planned, 'point')}: {counts}" + (f", {failures} failed" if failures else ""))
@@ -240,12 +244,12 @@ def _list(campaigns: list[Campaign], as_json: bool) -> int:
             else:
                 print(f"{'done' if done else 'to do':5}  {point}")
         if not as_json:
-            done = len(campaign.done)
-            total = done + len(campaign.todo)
+            done, to_do = len(campaign.done), len(campaign.todo)
+            said = f"{campaign.study.name}: {counted(done + to_do, 'point')}, {done} done, {to_do} to do"
             times = [campaign.store.times().get(point, 0.0) for point in campaign.done]
-            print(
-                f"{campaign.study.name}: {counted(total, 'point')}, {done} done, {total - done} to do", end=""
-            )
-            print(f", about {duration(sum(times) / done * (total - done))} of one core" if any(times) else "")
+            if to_do and any(times):
+                took = duration(sum(times) / done * to_do)
+                said += f", about {took} of one core if they take as long as those that are done"
+            print(said)
     sys.stdout.flush()
     return Exit.DONE

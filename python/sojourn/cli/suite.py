@@ -173,12 +173,14 @@ def _execute(campaigns: list[Campaign], jobs: int | None, scheduler: str | None)
     before = sum(len(campaign.done) for campaign in campaigns)
     failures = 0
     with (
-        resumable(lambda: f"{sum(len(each.done) for each in campaigns)} of {before + missing} runs"),
+        resumable(lambda: f"{sum(each.stored() for each in campaigns)} of {before + missing} runs"),
         open_workers(
             jobs=min(jobs or cores(), max(missing, 1)), scheduler=scheduler if missing else None
         ) as workers,
         Progress(before + missing, before, "runs") as progress,
     ):
+        if workers.note:
+            warn(f"note: {workers.note}")
         for campaign in campaigns:
             campaign.prepare()
             for outcome in campaign.execute(workers) if campaign.todo else ():

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from sojourn.errors import SojournError
+from sojourn.errors import SojournError, counted
 from sojourn.report import html, write_report
 from sojourn.report.answer import answer
 from sojourn.report.captured import captured
@@ -76,8 +76,7 @@ def _study(name: str, one: Results) -> dict[str, Any]:
         "name": name,
         "description": one.document.get("description", ""),
         "sentences": about.sentences,
-        "cells": len(cells),
-        "results": len(results),
+        "size": f"{counted(len(cells), 'cell')}, {counted(len(results), 'result')}",
         "engines": "; ".join(engines(results)),
         "page": f"{name}/report.html",
     }

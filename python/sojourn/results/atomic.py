@@ -1,11 +1,13 @@
 """Files that appear whole or not at all: written under a temporary name, flushed to the disk, then renamed.
 
 A writer holds a lock on its temporary file, so that another process can tell a file that is being written
-from one that a killed process left behind.
+from one that a killed process left behind. What was left behind is removed by whoever writes that file
+next, and where a folder is tidied.
 """
 
 import contextlib
 import fcntl
+import glob
 import os
 import re
 import secrets
@@ -18,61 +20,59 @@ from sojourn.errors import StoreError
 
 _ABANDONED_S = 24 * 3600
 _TEMPORARY = ".tmp"
-_ATTEMPTS = 3
 _OF_THE_SYSTEM = re.compile(r"underlying IO error: (.+) \(os error \d+\)")
 
 
-def write(path: Path, writer: Callable[[BinaryIO], object]) -> None:
-    """Write a file in place of the one before.
-
-    Parameters
-    ----------
-    path
-        The file; its directory must exist.
-    writer
-        Is given the open file. It may be called again if another process removes the temporary file.
+def write(path: Path, writer: Callable[[BinaryIO], object], *, tidied: bool = False) -> None:
+    """Write a file in place of the one before: `writer` is given the open file; the directory must exist.
 
     Raises
     ------
     OSError
         The file cannot be written; the one before is left as it was.
     """
-    for attempt in range(_ATTEMPTS):
-        try:
-            with opened(path) as file:
-                writer(file)
-            return
-        except FileNotFoundError:
-            # Another process may have removed the file as abandoned before it was locked.
-            if attempt == _ATTEMPTS - 1 or not path.parent.is_dir():
-                raise
+    with opened(path, tidied=tidied) as file:
+        writer(file)
 
 
 @contextlib.contextmanager
-def opened(path: Path, *, keep: bool = True) -> Iterator[BinaryIO]:
+def opened(path: Path, *, keep: bool = True, tidied: bool = False) -> Iterator[BinaryIO]:
     """Open a temporary file beside `path`, which takes its place when the block ends without an error.
 
-    Its `name` may be given to whoever writes by path. With ``keep=False`` it is removed at the end.
+    Its `name` may be given to whoever writes by path. With ``keep=False`` it is removed at the end. What a
+    killed process left of the same file is removed first, unless the folder is `tidied`: looking through one
+    with very many files takes long.
 
     Raises
     ------
     OSError
         The file cannot be written.
     """
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}{_TEMPORARY}")
-    try:
-        with temporary.open("xb") as file:
-            _lock(file.fileno())
+    if not tidied:
+        remove_abandoned(path.parent, path.name)
+    with _created(path) as file:
+        temporary = Path(file.name)
+        try:
             yield file
             if keep:
                 file.flush()
                 os.fsync(file.fileno())
                 temporary.replace(path)
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
+        finally:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
     if keep:
         _flush_directory(path.parent)
+
+
+def _created(path: Path) -> BinaryIO:
+    """Create a temporary file for `path` and lock it."""
+    while True:
+        file = path.with_name(f".{path.name}.{secrets.token_hex(8)}{_TEMPORARY}").open("xb")
+        # Before it was locked, it looked abandoned to any other process, which may remove it, or be about to.
+        if _lock(file.fileno()) is not False and Path(file.name).exists():
+            return file
+        file.close()
 
 
 @contextlib.contextmanager
@@ -100,9 +100,10 @@ def probe(directory: Path) -> None:
     file.unlink(missing_ok=True)
 
 
-def remove_abandoned(directory: Path) -> None:
-    """Remove temporary files whose writer is gone; other processes may be writing here at this moment."""
-    for file in directory.glob(f".*{_TEMPORARY}"):
+def remove_abandoned(directory: Path, name: str = "") -> None:
+    """Remove temporary files, all or those for one file, whose writer is gone; others may be writing here."""
+    beginning = f".{glob.escape(name)}." if name else "."
+    for file in directory.glob(f"{beginning}*{_TEMPORARY}"):
         with contextlib.suppress(OSError):
             with file.open("rb") as held:
                 abandoned = _lock(held.fileno())

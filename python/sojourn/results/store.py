@@ -143,7 +143,7 @@ class Store:
     def packets_written(self, point: str, *, keep: bool) -> Iterator[BinaryIO]:
         """Open the file for a packet log; it gets its name, if it is kept, when all went well."""
         target = self.packet_file(point)
-        with writing(target, _ELSEWHERE), opened(target, keep=keep) as file:
+        with writing(target, _ELSEWHERE), opened(target, keep=keep, tidied=True) as file:
             yield file
 
     def flow_file(self, point: str) -> Path:
@@ -208,7 +208,7 @@ class Store:
 
     def _replace(self, target: Path, writer: Callable[[BinaryIO], object]) -> None:
         with writing(target, _ELSEWHERE):
-            write(target, writer)
+            write(target, writer, tidied=True)
 
 
 def sealed(text: bytes) -> bytes:

@@ -144,6 +144,28 @@ class Campaign:
         """Number of simulations that are wanted, as far as is known now."""
         return len(self._wanted())
 
+    def stored(self) -> int:
+        """Return how many of the wanted points are on disk now, told of or not."""
+        return sum(self.store.has(point.hash) for point in self._wanted())
+
+    def taken_over(self) -> str | None:
+        """Say of whom the directory is now, if another run made it its own while this one ran."""
+        try:
+            now = self.store.read_study()
+        except StoreError:
+            return None
+        if now is None or (now["study"], now["document"]) == (self.study.name, self.study.document):
+            return None
+        whose = (
+            "another version of this study"
+            if now["study"] == self.study.name
+            else f"the study {now['study']!r}"
+        )
+        return (
+            f"{self.store.path} became the directory of {whose} while this ran, and its page will show that; "
+            "the points of both are on disk, and the same command makes the page this one's again"
+        )
+
     def _wanted(self) -> list[Point]:
         return [self._named[point] for point in dict.fromkeys(point.hash for point in self.points)]
 

@@ -26,7 +26,9 @@ Task = TypeVar("Task")
 
 
 class Workers:
-    """Any executor: it is used, and left running."""
+    """Any executor: it is used, and left running. `note` is what a user should know of it, if anything."""
+
+    note: str | None = None
 
     def __init__(self, executor: Executor, window: int = 1000) -> None:
         self.executor = executor
@@ -115,6 +117,11 @@ class Cluster(Workers):
         except (OSError, ValueError, OverflowError) as error:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise SojournError(f"no Dask scheduler answers at {address}: {reason}") from None
+        if not self.client.scheduler_info()["workers"]:
+            self.note = (
+                f"the Dask scheduler at {address} has no workers yet: nothing runs before one joins it, as "
+                f"with dask worker {address}"
+            )
         super().__init__(self.client.get_executor(pure=False))
 
     def close(self) -> None:
