@@ -150,10 +150,8 @@ class Results:
         """
         import polars as pl
 
-        point = self.find(prefix)
         absent = "packet log; run the study again with --log"
-        file = _present(self.store.packet_file(point), absent)
-        self._whole(point, file, pl.read_parquet_schema)
+        file, _ = self._read(prefix, self.store.packet_file, absent, pl.read_parquet_schema)
         return pl.scan_parquet(file)
 
     def flows(self, prefix: str) -> pl.DataFrame:
@@ -174,11 +172,8 @@ class Results:
         SojournError
             There is no such point, or its study keeps no such table.
         """
-        import polars as pl
-
-        point = self.find(prefix)
         absent = "table of connections: set record.flows in its study"
-        return self._whole(point, _present(self.store.flow_file(point), absent), pl.read_parquet)
+        return self._frame(prefix, self.store.flow_file, absent)
 
     def series(self, prefix: str) -> pl.DataFrame:
         """Return the flows of a point over time.
@@ -206,17 +201,24 @@ class Results:
         return self._samples(prefix, "queues")
 
     def _samples(self, prefix: str, what: str) -> pl.DataFrame:
+        absent = "series: set record.series in its study"
+        return self._frame(prefix, lambda point: self.store.series_file(point, what), absent)
+
+    def _frame(self, prefix: str, file_of: Callable[[str], Path], absent: str) -> pl.DataFrame:
+        import polars as pl
+
+        return self._read(prefix, file_of, absent, pl.read_parquet)[1]
+
+    def _read(
+        self, prefix: str, file_of: Callable[[str], Path], absent: str, read: Callable[[Path], Any]
+    ) -> tuple[Path, Any]:
+        """The file that a point has beside its result, and what `read` makes of it."""
         import polars as pl
 
         point = self.find(prefix)
-        absent = "series: set record.series in its study"
-        return self._whole(point, _present(self.store.series_file(point, what), absent), pl.read_parquet)
-
-    def _whole(self, point: str, file: Path, read: Callable[[Path], Any]) -> Any:
-        import polars as pl
-
+        file = _present(file_of(point), absent)
         try:
-            return read(file)
+            return file, read(file)
         except OSError as error:  # it may be whole: nothing is to be deleted
             raise StoreError(f"{file} cannot be read: {str(error).partition(':')[0]}") from None
         except pl.exceptions.PolarsError:
