@@ -204,8 +204,12 @@ def test_what_was_run_is_said_of_the_settings_that_a_page_shows() -> None:
 
 def test_markdown_ends_no_cell_early() -> None:
     check = Check("5.1", "10Mbit", "a | b", "fifo", "1", "2", False, "why")
-    text = markdown.markdown("T", ["one"], [("L", [("Loss", Table(["A"], [["x"]]))])], [check], "run me")
-    assert text.splitlines()[:7] == ["# T", "", "- one", "", "```", "run me", "```"]
+    loss = [("Loss", Table(["A"], [["x"]]))]
+    text = markdown.markdown("T", ["one"], [("1Mbit/5ms", loss), ("L", loss)], [check], "run me")
+    title, _, purpose, _, *begin = text.splitlines()[:10]
+    assert (title, purpose) == ("# T", markdown.PURPOSE)
+    links = "- here: [1Mbit/5ms](#1mbit5ms), [L](#l), [What must hold](#what-must-hold)"
+    assert begin == ["- one", links, "", "```", "run me", "```"]
     assert "Loss:\n\n| A |\n| --- |\n| x |\n" in text
     assert text.endswith("| 5.1 | 10Mbit | fifo | a / b | 1 | 2 | does not hold: why |\n")
     assert "What must hold" not in markdown.markdown("T", [], [], [], "")
