@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from signal import SIGTERM
 from tempfile import TemporaryFile
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from cyclopts import Parameter
 
@@ -134,7 +134,7 @@ def emulate(
     """
     from sojourn.study import assignments, selection
     from sojourn.study.units import nanoseconds
-    from sojourn.sweep.emulation import BedError, Options, RecordsError, point_of
+    from sojourn.sweep.emulation import BedError, Options, point_of
 
     if check:
         if study is not None or command is not None or shell:
@@ -143,7 +143,8 @@ def emulate(
     words = _command(command, shell)
     if host and server is not None:
         raise SojournError("--host and --server both say what the other end is; expected one of them")
-    _check_outputs(("--log", log, ".parquet"), ("--pcap", pcap, ".pcapng"), ("--report", report, ".html"))
+    files = _Files(log, pcap, report)
+    files.check()
     named = {"down": down, "up": up, "rtt": rtt, "queue": queue, "limit": limit}
     labels = selection(only or [])
     written = {name: value for name, value in named.items() if value is not None}
@@ -160,6 +161,49 @@ def emulate(
         variables=(*([("net.ipv4.tcp_ecn", "1")] if ecn else []), *variables),
         duration_s=None if duration is None else nanoseconds(duration, "--duration") / 1e9,
     )
+    changing = _changing(point.document)
+    try:
+        came, whole, kept = _recorded(
+            point, options, files, changing, live=live, prometheus=prometheus, json=json
+        )
+    except BedError as error:
+        warn(str(error))
+        return _NO_BED
+    if options.duration_s is not None and came["command"]["timed_out"]:
+        warn(_of_time_over(came["command"], str(duration), options.duration_s))
+    code = _end(came, point, changing, json=json, quiet=quiet, strict=strict)
+    if not whole:
+        return _NO_BED
+    return code if kept else code or Exit.FAILED
+
+
+class _Files(NamedTuple):
+    """The files that are to be written of a run."""
+
+    log: Path | None
+    pcap: Path | None
+    report: Path | None
+
+    def check(self) -> None:
+        """Raise SojournError if one of them cannot be written."""
+        suffixes = (".parquet", ".pcapng", ".html")
+        _check_outputs(*zip(("--log", "--pcap", "--report"), self, suffixes, strict=True))
+
+
+def _recorded(
+    point: Any,
+    options: Any,
+    files: _Files,
+    changing: list[str],
+    *,
+    live: bool,
+    prometheus: int | None,
+    json: bool,
+) -> tuple[dict[str, Any], bool, bool]:
+    """Run the command and write its files; return what came, whether all was recorded, and all written."""
+    from sojourn.sweep.emulation import RecordsError
+
+    log, pcap, report = files
     with ExitStack() as stack:
         # Where there is room for the file, there is for what it is made from.
         rows = stack.enter_context(TemporaryFile(dir=log.absolute().parent)) if log else None
@@ -171,21 +215,12 @@ def emulate(
             # What was counted stands; log and capture have holes, and are not kept.
             warn(str(error))
             came, whole = error.came, False
-        except BedError as error:
-            warn(str(error))
-            return _NO_BED
-        changing = _changing(point.document)
         kept = _written(
             (log if whole else None, lambda file: _write_log(rows, file, point.document)),
             (pcap if whole else None, lambda file: _write_capture(frames, file)),
             (report, lambda file: _write_page(came, file, changing)),
         )
-    if options.duration_s is not None and came["command"]["timed_out"]:
-        warn(_of_time_over(came["command"], str(duration), options.duration_s))
-    code = _end(came, point, changing, json=json, quiet=quiet, strict=strict)
-    if not whole:
-        return _NO_BED
-    return code if kept else code or Exit.FAILED
+    return came, whole, kept
 
 
 def _of_time_over(ended: Mapping[str, Any], duration: str, duration_s: float) -> str:

@@ -100,13 +100,7 @@ def measure(
                 "--live follows an interface: it takes no captures, --samples, --report, --from, --to, "
                 "--flows or --jobs"
             )
-        from sojourn.capture.live import follow
-        from sojourn.study.units import seconds_if_bare
-
-        chosen = {"port": prometheus, "every_s": seconds_if_bare(every, "--every"), "filter": filter}
-        if duration is not None:
-            chosen["duration_s"] = seconds_if_bare(duration, "--duration")
-        follow(live, options, json=json, **chosen)
+        _follow(live, options, every, duration, json=json, port=prometheus, filter=filter)
         return Exit.DONE
     if not captures:
         raise SojournError("no capture was named; expected files, `-` (standard input) or --live INTERFACE")
@@ -124,22 +118,37 @@ def measure(
         summary = run(
             captures, samples=samples, uncertainty=uncertainty, progress=progress, **chosen, **options
         )
-    hosts = summary["hosts"]
     _notes(summary, min_samples)
     if report is not None:
         asked = {"local": local, "filter": filter, "from_": from_, "to": to}
         _page(summary, captures, report, min_samples, estimator, asked)
+    _print(summary, min_samples, json=json, flows=flows, as_lines=as_lines)
+    if report is not None and not json:
+        print(report)
+    read = summary["packets"] + summary["left_out_by_request"]
+    nothing = read > 0 and len(_not_measured(summary)) == len(summary["hosts"])
+    damaged = any(not damage["cut_short"] for damage in summary["damage"])
+    return Exit.FAILED if damaged or nothing else Exit.DONE
+
+
+def _follow(
+    interface: str, options: Mapping[str, Any], every: str, duration: str | None, **asked: Any
+) -> None:
+    from sojourn.capture.live import follow
+    from sojourn.study.units import seconds_if_bare
+
+    duration_s = None if duration is None else seconds_if_bare(duration, "--duration")
+    follow(interface, options, every_s=seconds_if_bare(every, "--every"), duration_s=duration_s, **asked)
+
+
+def _print(summary: Mapping[str, Any], min_samples: int, *, json: bool, flows: bool, as_lines: bool) -> None:
+    """Print what was measured: a line of JSON for each host or flow, or a table."""
+    hosts = summary["hosts"]
     if json:
         lines = hosts if as_lines else map(_json.dumps, summary["flows"] if flows else hosts)
         sys.stdout.writelines(f"{line}\n" for line in lines)
     else:
         _table(_flow_rows(summary["flows"]) if flows else _rows(hosts), min_samples)
-        if report is not None:
-            print(report)
-    read = summary["packets"] + summary["left_out_by_request"]
-    nothing = read > 0 and len(_not_measured(summary)) == len(hosts)
-    damaged = any(not damage["cut_short"] for damage in summary["damage"])
-    return Exit.FAILED if damaged or nothing else Exit.DONE
 
 
 def _page(
