@@ -104,29 +104,32 @@ def between_two_addresses(
     return found
 
 
-def test_programs_send_what_they_are_told_and_count_it_by_the_measured_period(tmp_path: Path) -> None:
-    bulk = [
-        {"start_ns": 0, "size": 300_000, "stop_ns": None},
-        {"start_ns": 0, "size": None, "stop_ns": 400 * MS},
-        {"start_ns": 350 * MS, "size": 7, "stop_ns": None},
-        {"start_ns": 9000 * MS, "size": 7, "stop_ns": None},
-    ]
-    loops = [
-        [
-            {"at_ns": 0, "turns": [[1, 1, 0], [0, 5000, 0], [1, 10, 20 * MS], [0, 100_000, 0]]},
-            {"after_ns": 30 * MS, "turns": [[1, 7, 0], [0, 8, 0]]},
-        ],
-        [{"at_ns": 350 * MS, "turns": [[0, 50_000, 0]]}],
-        [{"at_ns": 9000 * MS, "turns": [[0, 1, 0]]}],
-    ]
-    schedule = np.array([[0, 200], [10 * MS, 200], [350 * MS, 39], [360 * MS, 300]], dtype=np.int64)
+BULK: list[dict[str, Any]] = [
+    {"start_ns": 0, "size": 300_000, "stop_ns": None},
+    {"start_ns": 0, "size": None, "stop_ns": 400 * MS},
+    {"start_ns": 350 * MS, "size": 7, "stop_ns": None},
+    {"start_ns": 9000 * MS, "size": 7, "stop_ns": None},
+]
+LOOPS: list[list[dict[str, Any]]] = [
+    [
+        {"at_ns": 0, "turns": [[1, 1, 0], [0, 5000, 0], [1, 10, 20 * MS], [0, 100_000, 0]]},
+        {"after_ns": 30 * MS, "turns": [[1, 7, 0], [0, 8, 0]]},
+    ],
+    [{"at_ns": 350 * MS, "turns": [[0, 50_000, 0]]}],
+    [{"at_ns": 9000 * MS, "turns": [[0, 1, 0]]}],
+]
+SCHEDULE = np.array([[0, 200], [10 * MS, 200], [350 * MS, 39], [360 * MS, 300]], dtype=np.int64)
+
+
+def told(folder: Path) -> dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, bytes]]]:
+    """Return what each end of each program is told, and its files."""
     clip = [np.array(each, dtype).tobytes() for each, dtype in (([0, 5 * MS], "u8"), ([228, 416], "u2"))]
     showing = dict(zip(("0.due", "0.size", "1.due", "1.size"), clip * 2, strict=True))
-    none = {"sends": False, "flows": bulk, "step_ns": None}
+    none = {"sends": False, "flows": BULK, "step_ns": None}
     web = {"starts_ns": [0, 9000 * MS], "pause_ns": 10 * MS, "request": 200, "objects": [1000, 20]}
     programs = {
-        "bulk": ({"sends": True, "flows": bulk, "step_ns": 50_000_000}, none, {}),
-        "turns": ({"opens": True}, {"opens": False}, {"loops.json": json.dumps(loops).encode()}),
+        "bulk": ({"sends": True, "flows": BULK, "step_ns": 50_000_000}, none, {}),
+        "turns": ({"opens": True}, {"opens": False}, {"loops.json": json.dumps(LOOPS).encode()}),
         "datagrams": ({"receives": 0, "payload": 8}, {"receives": 4, "payload": 8}, {}),
         "video": (
             {},
@@ -135,9 +138,14 @@ def test_programs_send_what_they_are_told_and_count_it_by_the_measured_period(tm
         ),
         "web": (web, {"header": 250}, {}),
     }
-    for end, rows in (("client", schedule), ("server", schedule[:0])):
-        np.save(tmp_path / f"{end}.npy", rows)
-        programs["datagrams"][2][f"{end}.npy"] = (tmp_path / f"{end}.npy").read_bytes()
+    for end, rows in (("client", SCHEDULE), ("server", SCHEDULE[:0])):
+        np.save(folder / f"{end}.npy", rows)
+        programs["datagrams"][2][f"{end}.npy"] = (folder / f"{end}.npy").read_bytes()
+    return programs
+
+
+def test_programs_send_what_they_are_told_and_count_it_by_the_measured_period(tmp_path: Path) -> None:
+    programs = told(tmp_path)
     # Programs that wait for a busy machine need longer for the same.
     for duration_ns in (900 * MS, 2700 * MS, 8100 * MS):
         folder = tmp_path / str(duration_ns)
@@ -155,6 +163,17 @@ def test_programs_send_what_they_are_told_and_count_it_by_the_measured_period(tm
         ):
             break
 
+    bulk_is_as_told(left, duration_ns)
+    turns_are_as_told(left)
+    datagrams_are_as_told(left, folder / "datagrams")
+    showings_are_as_told(folder / "video")
+    whole = [load for load in loads if load["complete"]]
+    assert whole and {load["user"] for load in loads} == {0}
+    ports = {each["port"] for each in left["web server"]["connections"]}
+    assert {load["port"] for load in whole} <= ports and len(ports) >= len(whole)
+
+
+def bulk_is_as_told(left: dict[str, dict[str, Any]], duration_ns: int) -> None:
     flows, at = left["bulk client"]["flows"], left["bulk server"]
     assert at["received"][0] == 300_000 and at["received"][2:] == [7, 0] and at["received"][1] > 0
     assert at["before"][2] == 0 and all(a <= b for a, b in zip(at["before"], at["received"], strict=True))
@@ -166,6 +185,8 @@ def test_programs_send_what_they_are_told_and_count_it_by_the_measured_period(tm
     assert times and all(at % (50 * MS) == 0 for at in times) and max(times) <= duration_ns
     assert flows[1]["series"][-1][3] > 0, "what was delivered"
 
+
+def turns_are_as_told(left: dict[str, dict[str, Any]]) -> None:
     for end, mine in (("client", (11, 7, 0)), ("server", (105_000, 8, 50_000))):
         seen = sorted(left[f"turns {end}"]["connections"], key=lambda each: each["number"])
         theirs = (105_000, 8, 50_000) if end == "client" else (11, 7, 0)
@@ -178,18 +199,22 @@ def test_programs_send_what_they_are_told_and_count_it_by_the_measured_period(tm
             assert seen[1]["began_ns"] >= seen[0]["ended_ns"] + 30 * MS and seen[2]["began_ns"] >= 350 * MS
     assert dict(left["turns client"]["delivered"])[1] == 50_000
 
-    sent = np.load(folder / "datagrams" / "sent-client.npy")
-    arrived = np.load(folder / "datagrams" / "arrived-server.npy")
-    assert (sent >= schedule[:, 0]).all() and left["datagrams client"]["sent"] == 4
+
+def datagrams_are_as_told(left: dict[str, dict[str, Any]], folder: Path) -> None:
+    sent = np.load(folder / "sent-client.npy")
+    arrived = np.load(folder / "arrived-server.npy")
+    assert (sent >= SCHEDULE[:, 0]).all() and left["datagrams client"]["sent"] == 4
     # One of 39 bytes has 11 after its headers: too few for RTP's, so that it is only counted.
     assert (arrived >= 0).tolist() == [True, True, False, True]
-    assert (arrived[[0, 1, 3]] > schedule[[0, 1, 3], 0] - MS).all()
+    assert (arrived[[0, 1, 3]] > SCHEDULE[[0, 1, 3], 0] - MS).all()
     counts = left["datagrams server"]
     late = arrived >= 300 * MS
-    assert counts["arrived"] == late.sum() + 1 and counts["bytes"] == (schedule[late, 1] - 28).sum() + 11
+    assert counts["arrived"] == late.sum() + 1 and counts["bytes"] == (SCHEDULE[late, 1] - 28).sum() + 11
 
+
+def showings_are_as_told(folder: Path) -> None:
     rows = {
-        name: np.fromfile(folder / "video" / f"sent.{name}", dtype=np.int64)
+        name: np.fromfile(folder / f"sent.{name}", dtype=np.int64)
         for name in ("user", "showing", "clip", "seq", "sent_ns")
     }
     assert set(rows["user"]) == {0, 1} and (rows["clip"] == rows["showing"] % 2).all()
@@ -200,13 +225,8 @@ def test_programs_send_what_they_are_told_and_count_it_by_the_measured_period(tm
     gaps = np.diff(mine["sent_ns"])
     # Packets of a showing are due 5 ms apart from its beginning; the next begins 30 ms after the last.
     assert (gaps[1::2] >= 30 * MS).all()
-    came = np.fromfile(folder / "video" / "came.ssrc", dtype=np.int64)
+    came = np.fromfile(folder / "came.ssrc", dtype=np.int64)
     assert len(came) > 3 and set(came) <= set(rows["user"] << 16 | rows["showing"])
-
-    whole = [load for load in loads if load["complete"]]
-    assert whole and {load["user"] for load in loads} == {0}
-    ports = {each["port"] for each in left["web server"]["connections"]}
-    assert {load["port"] for load in whole} <= ports and len(ports) >= len(whole)
 
 
 def test_a_program_that_fails_says_why(tmp_path: Path) -> None:
