@@ -114,6 +114,32 @@ def test_a_study_between_real_programs_has_the_results_of_a_simulation(sojourn: 
         ("report", "results/live-testbed"),
     )
     simulated = json.loads(simulated_text)
+    keys_are_those_of_a_simulation(real, simulated)
+    groups_are_as_simulated(real, simulated)
+    (packets,) = (sojourn.cwd / "results/live-testbed/packets").glob("*.parquet")
+    log = pl.read_parquet(packets)
+    arrivals = log.filter(pl.col("link") == "down", pl.col("arrive_ns") >= 500_000_000)
+    assert len(arrivals) == real["losses"]["down"]["packets"]
+    players_wait_as_their_packets_do(real, log)
+    round_trips_begin_with_that_of_the_path(log)
+    series_are_the_kernels(sojourn.cwd / "results", real, log)
+    inside = real["traffic"]["down"]
+    name, bulk = next(iter(real["groups"].items()))
+    assert inside["groups"][name]["goodput_bps"] == pytest.approx(bulk["goodput_bps"], rel=0.2)
+    heard = arrivals.filter(pl.col("kind") == "voice")
+    assert inside["all"]["by_kind"]["voice"]["arrived_pkts"] == len(heard) > 0
+    assert inside["groups"]["users-0"]["loss"] == pytest.approx(
+        1 - heard["drop_cause"].null_count() / len(heard)
+    )
+    assert "real programs on the testbed" in shown and '"duration": "3s"' in scenario
+    assert "live-testbed: Run between real programs on the testbed" in compared
+    assert "not compared" not in compared
+    page = (sojourn.cwd / "results/live-testbed/report.html").read_text()
+    assert "Windows, rates and queue over time" in page
+    assert "between real programs, on the testbed" in page and "simulated time" not in page
+
+
+def keys_are_those_of_a_simulation(real: dict[str, Any], simulated: dict[str, Any]) -> None:
     for result in (simulated, real):
         # A run of a few losses has no scaling to fit, whichever engine it is of; a fit has the keys of one.
         scaling = result["losses"]["down"]["scaling"]
@@ -123,6 +149,9 @@ def test_a_study_between_real_programs_has_the_results_of_a_simulation(sojourn: 
         bursts = result["losses"]["down"]["bursts"]
         assert all(isinstance(bursts.pop(name), dict) for name in ("lengths", "stitched_lengths"))
     assert keys({**simulated, "engine": {}}) == keys({**real, "engine": {}})
+
+
+def groups_are_as_simulated(real: dict[str, Any], simulated: dict[str, Any]) -> None:
     bulk, sessions, paced = real["groups"].values()
     assert bulk["goodput_bps"] > 1e6 and bulk["rtt_ms"]["p50"] > 80, "it has its own distance"
     assert sessions["completed"] > 5 and sessions["rtt_ms"]["p50"] > 30
@@ -133,10 +162,10 @@ def test_a_study_between_real_programs_has_the_results_of_a_simulation(sojourn: 
     # Where the machine stood still, the result says so: some of before the warm-up's end leave behind it.
     as_simulated = pytest.approx(theirs["sent_pkts"], rel=0.1 if late else 0)
     assert paced["sent_pkts"] == as_simulated, "sent when the simulator sends it"
-    (packets,) = (sojourn.cwd / "results/live-testbed/packets").glob("*.parquet")
-    log = pl.read_parquet(packets)
-    arrivals = log.filter(pl.col("link") == "down", pl.col("arrive_ns") >= 500_000_000)
-    assert len(arrivals) == real["losses"]["down"]["packets"]
+
+
+def players_wait_as_their_packets_do(real: dict[str, Any], log: pl.DataFrame) -> None:
+    """Of the caller, and of who plays."""
     voice = log.filter(pl.col("link") == "up", pl.col("kind") == "voice")
     longest_ms = (voice["depart_ns"] - voice["arrive_ns"].cast(pl.Int64)).max() / 1e6
     talks = real["voice"]["talks"]
@@ -151,6 +180,9 @@ def test_a_study_between_real_programs_has_the_results_of_a_simulation(sojourn: 
     waited_ms = sum(ticks.select(down=waits[0], up=waits[1]).row(0))
     game = real["gaming"]
     assert game["windows"] == 1 and 30 < game["rtt_ms"]["median"] < 30 + 2 * waited_ms + 10
+
+
+def round_trips_begin_with_that_of_the_path(log: pl.DataFrame) -> None:
     # From a SYN to what follows its answer is a round trip. Busy processors lengthen it, but not the least.
     tcp = pl.col("kind").is_in(["control", "data", "ack"])
     up = log.filter(pl.col("link") == "up", tcp)
@@ -158,9 +190,13 @@ def test_a_study_between_real_programs_has_the_results_of_a_simulation(sojourn: 
     opened = up.group_by("flow").agg(ms=(first.max() - first.min()) / 1e6, packets=pl.len())
     trips = opened.filter(pl.col("packets") > 1)["ms"]
     assert len(trips) > 5 and 30 <= trips.min() < 45
-    folder = sojourn.cwd / "results/live-testbed/series"
+
+
+def series_are_the_kernels(results: Path, real: dict[str, Any], log: pl.DataFrame) -> None:
+    bulk = next(iter(real["groups"].values()))
+    folder = results / "live-testbed/series"
     flows, queues = (pl.read_parquet(next(folder.glob(f"*.{what}.parquet"))) for what in ("flows", "queues"))
-    theirs = [pl.read_parquet(next(Path(f"{sojourn.cwd}/results/live/series").glob(f"*.{what}.parquet")))
+    theirs = [pl.read_parquet(next((results / "live/series").glob(f"*.{what}.parquet")))
               for what in ("flows", "queues")]  # fmt: skip
     assert [flows.schema, queues.schema] == [each.schema for each in theirs]
     windows = flows["cwnd_pkts"].to_list()
@@ -170,20 +206,6 @@ def test_a_study_between_real_programs_has_the_results_of_a_simulation(sojourn: 
     shown_bps = flows.filter(pl.col("time_ns") > 500_000_000)["rate_bps"].mean()
     assert shown_bps == pytest.approx(bulk["goodput_bps"], rel=0.2)
     assert queues["time_ns"].max() == 3_000_000_000 and queues["backlog_pkts"].max() > 10
-    inside = real["traffic"]["down"]
-    first = inside["groups"][next(iter(real["groups"]))]
-    assert first["goodput_bps"] == pytest.approx(bulk["goodput_bps"], rel=0.2)
-    heard = arrivals.filter(pl.col("kind") == "voice")
-    assert inside["all"]["by_kind"]["voice"]["arrived_pkts"] == len(heard) > 0
-    assert inside["groups"]["users-0"]["loss"] == pytest.approx(
-        1 - heard["drop_cause"].null_count() / len(heard)
-    )
-    assert "real programs on the testbed" in shown and '"duration": "3s"' in scenario
-    assert "live-testbed: Run between real programs on the testbed" in compared
-    assert "not compared" not in compared
-    page = (sojourn.cwd / "results/live-testbed/report.html").read_text()
-    assert "Windows, rates and queue over time" in page
-    assert "between real programs, on the testbed" in page and "simulated time" not in page
 
 
 def agents(folder: Path) -> list[int]:
