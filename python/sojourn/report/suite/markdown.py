@@ -25,7 +25,8 @@ def markdown(
     checked = check_table(found)
     parts = [link for link, _ in matrices] + [MUST_HOLD] * bool(checked)
     lines = [f"# {title}", "", PURPOSE, "", *(f"- {line}" for line in about)]
-    lines += [f"- here: {', '.join(map(_to, parts))}", "", "```", command, "```"]
+    lines += [f"- here: {', '.join(map(_to, parts))}"] * bool(parts)
+    lines += ["", "```", command, "```"]
     for link, tables in matrices:
         lines += ["", f"## {link}"]
         for what, table in tables:
