@@ -112,32 +112,64 @@ HOST = {
 
 
 def test_the_page_of_a_measurement_says_who_waits_longest() -> None:
-    assert page._sentences([], 10) == ["No remote host gave 10 samples of queueing delay."]
+    def said(*hosts: dict[str, object]) -> list[str]:
+        return page._sentences(list(page._ways(hosts)), 10)
+
+    assert said() == ["No remote host gave 10 samples of queueing delay."]
     known = HOST | {"lower_bound": False}
-    one, waits = page._sentences([known], 10)
+    one, waits = said(known)
     assert one == "Packets from h waited 100.0 ms on average."
     assert waits == "Waits: median 9.0 ms, 95th percentile 11.0 ms, maximum 12.0 ms."
-    one, waits, bound = page._sentences([HOST], 10)
+    one, waits, bound = said(HOST)
     assert one == "Packets from h waited at least 100.0 ms on average."
     assert waits.endswith("maximum 12.0 ms, at least these.")
     assert bound == "It is a lower bound: the wait may have been longer."
-    bounds = [page._sentences([*hosts, known], 10)[-1] for hosts in ([HOST], [HOST, HOST])]
+    bounds = [said(*hosts, known)[-1] for hosts in ([HOST], [HOST, HOST])]
     assert bounds == [
         f"Of the {many} mean delays, {how}: the wait may have been longer."
         for many, how in ((2, "1 is a lower bound"), (3, "2 are lower bounds"))
     ]
     # A mean of 100 ms is not above 100 ms; the longest queue is by the 95th percentile.
     other = HOST | {"remote": "i", "mean_ms": 100.1, "p95_ms": 10.0, "max_ms": 99.0}
-    first, longest, _ = page._sentences([HOST, other], 10)
+    first, longest, _ = said(HOST, other)
     assert first.startswith("1 of 2 mean delays")
-    assert longest.startswith("The longest queue is that of h (tcp): median 9.0 ms")
+    assert longest.startswith("The longest queue is that of packets from h (tcp): median 9.0 ms")
     summary = {"packets": 1234567, "hosts_below_min_samples": 4}
-    assert page._facts(summary, [HOST, HOST, other], 10) == [
+    assert page._facts(summary, list(page._ways([HOST, HOST, other])), 10) == [
         ("Packets", "1 234 567"),
         ("Samples", "60"),
         ("Remote hosts", "2, each with 10 samples or more"),
         ("Left out", "4 with fewer samples"),
     ]
+
+
+def test_the_page_of_a_measurement_hears_of_both_ways() -> None:
+    to = {
+        "samples": 7,
+        "mean_ms": 300.0,
+        "p50_ms": 290.0,
+        "p95_ms": 400.0,
+        "max_ms": 410.0,
+        "lower_bound": True,
+    }
+    both = HOST | {"lower_bound": False, "to_remote": to}
+    first, longer, bound = page._sentences(list(page._ways([both])), 10)
+    assert first == (
+        "Packets from h waited 100.0 ms on average, packets to h waited at least 300.0 ms on average."
+    )
+    assert longer == (
+        "The longer queue is that of packets to h: median 290.0 ms, 95th percentile 400.0 ms, maximum "
+        "410.0 ms, at least these."
+    )
+    assert bound.startswith("Of the 2 mean delays, 1 is a lower bound")
+    first, longest, _ = page._sentences(list(page._ways([both, HOST | {"remote": "i"}])), 10)
+    assert first.startswith("1 of 3 mean delays, one for each direction, host and protocol, is above 100 ms")
+    assert longest.startswith("The longest queue is that of packets to h (tcp)")
+    alone = HOST | {"samples": 0, "to_remote": to}
+    assert page._sentences(list(page._ways([alone])), 10)[0].startswith("Packets to h waited at least 300.0")
+    assert (
+        page._facts({"packets": 9, "hosts_below_min_samples": 0}, list(page._ways([both])), 10)[1][1] == "27"
+    )
 
 
 def test_rows_of_hosts_have_both_ways_and_what_was_not_seen() -> None:
@@ -163,17 +195,30 @@ def test_rows_of_hosts_have_both_ways_and_what_was_not_seen() -> None:
     ]  # fmt: skip
     assert page._row(HOST | {"lower_bound": None})[8] == "–"
     about = {"damage": [{"sentence": "cut"}], "skipped": {"not_ip": 2}, "discarded": {"no_tcp": 1}}
-    assert page._unseen({**about, "hosts": [HOST]}) == [
+    about |= {"packets": 9, "left_out_by_request": 0, "packets_between_local_hosts": 0}
+    about |= {"hosts_below_min_samples": 2}
+    assert page._unseen({**about, "hosts": [HOST]}, 10) == [
         "cut",
+        "2 hosts with fewer than 10 samples left out",
         "2 frames: not ip",
         "1 packet: no tcp",
         "h (tcp): 3 packets gave no sample: no base",
         "h (tcp): the way to it was not seen: no reports",
     ]
     unseen = HOST | {"to_remote": way, "from_remote": "not seen: no data", "discarded": {}}
-    assert page._unseen({**about, "hosts": [unseen]})[3:] == [
+    assert page._unseen({**about, "hosts": [unseen]}, 10)[4:] == [
         "h (tcp): the way from it was not seen: no data"
     ]
+    nothing = {
+        **about,
+        "damage": [],
+        "skipped": {},
+        "discarded": {},
+        "hosts": [],
+        "hosts_below_min_samples": 0,
+    }
+    (why,) = page._unseen(nothing, 10)
+    assert why.startswith("none of the packets tells a delay (9 read); those of TCP with timestamps")
 
 
 def test_series_of_flent_are_what_left_in_a_step_and_what_a_ping_would_have_met() -> None:

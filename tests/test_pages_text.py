@@ -168,7 +168,8 @@ def from_captures(out: Path) -> Path:
     both = {**HOST, **more, "remote": "i", "mean_ms": 150.0, "p95_ms": 200.0,
             "to_remote": {**way, "uncertainty_ms": 0.1, "lower_bound": False}}  # fmt: skip
     hosts = [{**HOST, **more}, both, {**HOST, **more, "protocol": "utp", "mean_ms": 50.0}]
-    about = {"packets": 12_345, "hosts_below_min_samples": 2, "damage": [{"sentence": "It is cut short."}]}
+    about = {"left_out_by_request": 0, "packets_between_local_hosts": 0}
+    about |= {"packets": 12_345, "hosts_below_min_samples": 2, "damage": [{"sentence": "It is cut short."}]}
     about |= {"skipped": {"not_ip": 3}, "discarded": {"no_payload": 4}, "hosts": hosts}
     page = out / "m" / "page.html"
     measured.write_page(about, ["a.pcap"], page, 10, f"sojourn measure a.pcap --report {page}")

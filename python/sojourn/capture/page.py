@@ -1,12 +1,13 @@
 """The page of a measurement: figures, a table of hosts, what was not seen and why."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
 from sojourn import _core
+from sojourn.capture import unmeasured
 from sojourn.errors import counted
 from sojourn.report import html
 from sojourn.report.figures.passive import MARKED, delay_cdf, delay_over_time, tcp_against_utp
@@ -18,6 +19,7 @@ from sojourn.results.sizes import spaced
 
 _MOST_ROWS = 600
 _MOST_PANELS = 4
+_FROM = " Shown are packets from the hosts; the table has those to them, too."
 _ARROWS = " A hollow mark with an arrow is a lower bound."
 
 
@@ -45,6 +47,7 @@ def write_page(
         The page cannot be written.
     """
     hosts = [host for host in summary["hosts"] if host["samples"]]
+    ways = list(_ways(summary["hosts"]))
     with writing(page):
         page.parent.mkdir(parents=True, exist_ok=True)
         made = Files(page.parent / "figures")
@@ -55,8 +58,8 @@ def write_page(
             page,
             "capture/page.html.jinja",
             captures=captures,
-            sentences=_sentences(hosts, min_samples),
-            facts=_facts(summary, hosts, min_samples),
+            sentences=_sentences(ways, min_samples),
+            facts=_facts(summary, ways, min_samples),
             made=made,
             figures=figures,
             rows=[
@@ -66,7 +69,7 @@ def write_page(
                 for row in _rows(host)
             ],
             most=_MOST_ROWS,
-            unseen=_unseen(summary),
+            unseen=_unseen(summary, min_samples),
             command=command,
             version=_core.version(),
         )
@@ -84,19 +87,22 @@ def _figures(hosts: Sequence[Mapping[str, Any]], made: Files) -> list[Section]:
     seen = {(host["remote"], host["protocol"]) for host in hosts}
     both = [name for name, protocol in sorted(seen) if protocol == "tcp" and (name, "utp") in seen]
     bounds = any(host["lower_bound"] for host in hosts)
+    way = _FROM * any(isinstance(host["to_remote"], Mapping) for host in hosts)
     chosen = [
         (
             "delay-cdf",
             "Mean queueing delay of hosts",
             "How many hosts have a mean delay of at most so much, by the protocol that it was read from."
-            + _ARROWS * (bounds and len(hosts) <= MARKED),
+            + _ARROWS * (bounds and len(hosts) <= MARKED)
+            + way,
             lambda: delay_cdf(hosts),
         ),
         (
             "delay-over-time",
             "Queueing delay over time",
             "Mean of each interval (line) and its maximum (shade)"
-            + (f", for the {_MOST_PANELS} hosts with most samples." if len(hosts) > _MOST_PANELS else "."),
+            + (f", for the {_MOST_PANELS} hosts with most samples." if len(hosts) > _MOST_PANELS else ".")
+            + way,
             lambda: delay_over_time(longest),
         ),
     ]
@@ -106,7 +112,7 @@ def _figures(hosts: Sequence[Mapping[str, Any]], made: Files) -> list[Section]:
                 "tcp-against-utp",
                 "The same host under TCP and under uTP",
                 "Below the diagonal, uTP met less delay than TCP did. uTP backs off at its target; "
-                "TCP fills the buffer." + _ARROWS * bounds,
+                "TCP fills the buffer." + _ARROWS * bounds + way,
                 lambda: tcp_against_utp(hosts),
             )
         )
@@ -116,54 +122,74 @@ def _figures(hosts: Sequence[Mapping[str, Any]], made: Files) -> list[Section]:
     ]
 
 
-def _sentences(hosts: Sequence[Mapping[str, Any]], min_samples: int) -> list[str]:
-    if not hosts:
+class Way(NamedTuple):
+    """One direction of a host of which delays are known."""
+
+    remote: str
+    protocol: str
+    packets: str
+    """Which packets: from the host, or to it."""
+    delays: Mapping[str, Any]
+
+    @property
+    def mean(self) -> str:
+        return f"{'at least ' if self.delays['lower_bound'] else ''}{self.delays['mean_ms']:.1f} ms"
+
+
+def _ways(hosts: Sequence[Mapping[str, Any]]) -> Iterator[Way]:
+    """Yield the directions of hosts of which delays are known."""
+    for host in hosts:
+        for word, delays in (("from", host), ("to", host["to_remote"])):
+            if isinstance(delays, Mapping) and delays["samples"]:
+                yield Way(host["remote"], host["protocol"], f"packets {word} {host['remote']}", delays)
+
+
+def _sentences(ways: Sequence[Way], min_samples: int) -> list[str]:
+    """Say how long packets waited, whichever way; the longest wait decides, not who is remote."""
+    if not ways:
         return [f"No remote host gave {counted(min_samples, 'sample')} of queueing delay."]
-    worst = max(hosts, key=lambda host: host["p95_ms"])
-    over = [host for host in hosts if host["mean_ms"] > 100]
-    least = "at least " if worst["lower_bound"] else ""
-    first = (
-        f"{len(over)} of {len(hosts)} mean delays, one for each host and protocol, "
-        f"{'is' if len(over) == 1 else 'are'} above 100 ms."
-        if len(hosts) > 1
-        else f"Packets from {worst['remote']} waited {least}{worst['mean_ms']:.1f} ms on average."
-    )
+    worst = max(ways, key=lambda way: way.delays["p95_ms"])
+    if len({way[:2] for way in ways}) == 1:
+        first = "P" + ", ".join(f"{way.packets} waited {way.mean} on average" for way in ways)[1:] + "."
+        longest = "Waits" if len(ways) == 1 else f"The longer queue is that of {worst.packets}"
+    else:
+        over = sum(way.delays["mean_ms"] > 100 for way in ways)
+        both = "direction, " if any(way.packets.startswith("packets to") for way in ways) else ""
+        first = (
+            f"{over} of {len(ways)} mean delays, one for each {both}host and protocol, "
+            f"{'is' if over == 1 else 'are'} above 100 ms."
+        )
+        longest = f"The longest queue is that of {worst.packets} ({worst.protocol})"
+    delays = worst.delays
     return [
         first,
-        (
-            f"The longest queue is that of {worst['remote']} ({worst['protocol']}): "
-            if len(hosts) > 1
-            else "Waits: "
-        )
-        + f"median {worst['p50_ms']:.1f} ms, 95th percentile {worst['p95_ms']:.1f} ms, "
-        f"maximum {worst['max_ms']:.1f} ms" + (", at least these." if least else "."),
-        *_bounds(hosts),
+        f"{longest}: median {delays['p50_ms']:.1f} ms, 95th percentile {delays['p95_ms']:.1f} ms, maximum "
+        f"{delays['max_ms']:.1f} ms" + (", at least these." if delays["lower_bound"] else "."),
+        *_bounds(ways),
     ]
 
 
-def _bounds(hosts: Sequence[Mapping[str, Any]]) -> list[str]:
+def _bounds(ways: Sequence[Way]) -> list[str]:
     """Say what a mean that is a lower bound means."""
-    if not (bounds := sum(bool(host["lower_bound"]) for host in hosts)):
+    if not (bounds := sum(bool(way.delays["lower_bound"]) for way in ways)):
         return []
-    if len(hosts) == 1:
+    if len(ways) == 1:
         which = "It is a lower bound"
     else:
         kind = "is a lower bound" if bounds == 1 else "are lower bounds"
-        which = f"Of the {len(hosts)} mean delays, {bounds} {kind}"
+        which = f"Of the {len(ways)} mean delays, {bounds} {kind}"
     return [f"{which}: the wait may have been longer."]
 
 
-def _facts(
-    summary: Mapping[str, Any], hosts: Sequence[Mapping[str, Any]], min_samples: int
-) -> list[tuple[str, str]]:
-    samples = sum(host["samples"] for host in hosts)
+def _facts(summary: Mapping[str, Any], ways: Sequence[Way], min_samples: int) -> list[tuple[str, str]]:
+    samples = sum(way.delays["samples"] for way in ways)
     left_out = summary["hosts_below_min_samples"]
     return [
         ("Packets", spaced(summary["packets"])),
         ("Samples", spaced(samples)),
         (
             "Remote hosts",
-            f"{len({host['remote'] for host in hosts})}, each with {counted(min_samples, 'sample')} or more",
+            f"{len({way.remote for way in ways})}, each with {counted(min_samples, 'sample')} or more",
         ),
         ("Left out", f"{left_out} with fewer samples"),
     ]
@@ -197,10 +223,11 @@ def _row(host: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _unseen(summary: Mapping[str, Any]) -> list[str]:
+def _unseen(summary: Mapping[str, Any], min_samples: int) -> list[str]:
     """Return a line for everything that was not measured, with its reason and count."""
     lines = [damage["sentence"] for damage in summary["damage"]]
     lines += summary.get("out_of_order", ())
+    lines += unmeasured.whole(summary, min_samples)
     if left_out := summary.get("left_out_by_request"):
         lines.append(f"{counted(left_out, 'frame')}: left out by --filter, --from or --to")
     lines += [

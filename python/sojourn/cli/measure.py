@@ -182,23 +182,10 @@ def _notes(summary: Mapping[str, Any], min_samples: int) -> None:
     if left_out := summary["left_out_by_request"]:
         every = "" if summary["packets"] else "all "
         warn(f"note: {every}{counted(left_out, 'frame')} left out by --filter, --from or --to")
-    elif not summary["packets"]:
-        warn("note: the captures hold no frame")
-    if local := summary["packets_between_local_hosts"]:
-        warn(
-            f"note: {counted(local, 'packet')} between two hosts that --local names left out: "
-            "expected one of them"
-        )
-    if summary.get("nobody_local"):
-        warn("note: no host of the captures is named by --local, so both ends of a flow count as remote")
-    few, packets = summary["hosts_below_min_samples"], summary["packets"]
-    if packets and not (few or local or summary["hosts"]):
-        warn(
-            f"note: none of the packets tells a delay ({packets} read); those of TCP with timestamps and of "
-            "uTP do, in the order in which they came"
-        )
-    if few:
-        warn(f"note: {counted(few, 'host')} with fewer than {counted(min_samples, 'sample')} left out")
+    from sojourn.capture import unmeasured
+
+    for sentence in unmeasured.whole(summary, min_samples):
+        warn(f"note: {sentence}")
     not_measured = _not_measured(summary)
     if quic := sum(host["protocol"] == "quic" for host in not_measured):
         warn(f"note: no round trip of {counted(quic, 'host')} with QUIC can be had: no spin bit changed")
