@@ -18,6 +18,7 @@ from sojourn.report.sentences import how_to_read, what_is_good
 from sojourn.results import bounded, open_results
 from sojourn.results.interval import Sample
 from sojourn.results.show import print_table
+from sojourn.study.starts import NOBODY
 from sojourn.sweep.rounds import next_round
 from test_figures import write_results
 from test_report_answer import page, study, with_series
@@ -41,8 +42,23 @@ def test_a_queue_that_let_nothing_through_is_not_the_one_with_the_least_delay() 
     )
     # The cell that no goal has a number for is named as the reason.
     assert found.sentences[2].startswith("1 of 2 cells has no number for “")
-    nothing = answer([silent(one({}))], {})
-    assert nothing.sentences[0].startswith("The results hold nothing that could be judged")
+
+
+def test_why_nothing_can_be_judged() -> None:
+    def said(result: dict[str, Any], **document: Any) -> str:
+        return answer([result], {}, document).sentences[0]
+
+    nobody = silent(one({})) | {"groups": {}}
+    assert said(nobody) == f"No packet was sent, so nothing can be judged: {NOBODY}."
+    assert said(nobody, goals=[{"value": "voice.mos.p5", "at-least": 3}]).startswith("No packet was sent")
+    assert said(nobody, users=[{"kind": "voice"}]).startswith("No packet left a queue after the warm-up")
+    assert said(nobody | {"groups": {"a": {"transport": "udp"}}}).startswith(
+        "No packet left a queue after the warm-up"
+    )
+    result = one({})
+    for link in result["links"].values():
+        del link["queue_delay_ms"]
+    assert said(result).startswith("The results hold nothing that could be judged: neither scores of users")
 
 
 def test_of_cells_that_were_run_once_no_difference_is_called_chance() -> None:

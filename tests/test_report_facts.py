@@ -271,8 +271,17 @@ def test_what_is_tied_to_an_axis_is_said_with_its_labels() -> None:
     # Of three labels two were run; a key that stays goes without saying.
     axes = {a: ["1Gbit", "9Mbit"], wifi: ["fifo", "fq-codel"], "n": ["1", "2"]}
     assert facts.together(document, axes) == [
-        "With core downlink rate (1Gbit, 9Mbit) change core uplink rate (1Gbit, 4Mbit); and line downlink "
-        "rate (20Mbit, 10Mbit).",
-        "With wifi downlink queue (fifo, fq-codel) changes wifi uplink queue (the same).",
+        "Along core downlink rate more changes than its labels say: core uplink rate is 1Gbit with 1Gbit, "
+        "4Mbit with 9Mbit; line downlink rate is 20Mbit with 1Gbit, 10Mbit with 9Mbit.",
+        "Along wifi downlink queue more changes than its labels say: wifi uplink queue is the same.",
+    ]
+    http = "users.0.http"
+    document = {
+        "sweep": {http: ["1.1", "2", "3"]},
+        "tie": [{"with": http, "set": {"users.0.hystart": ["linux", "linux", "none"]}}],
+    }
+    assert facts.together(document, {http: ["1.1", "2", "3"]}) == [
+        "Along users: HTTP more changes than its labels say: users: HyStart is linux with 1.1 and 2, none "
+        "with 3."
     ]
     assert facts.together({}, {"n": ["1", "2"]}) == facts.together(document, {a: ["19Mbit"]}) == []

@@ -51,12 +51,19 @@ def test_beds_that_did_not_hold_are_named_the_first_three() -> None:
     assert alone[1].startswith("In the one run the bed did not hold, nor in a second attempt: ")
     assert alone[2:] == ["Not held: x, 3, replication 1: late; busy."]
     four = beds.said([real(held=False) for _ in range(4)] + [real()])
-    assert four[1].startswith("In 4 of 5 runs") and len(four) == 6 and four[5] == "And 1 more."
+    assert (
+        four[1].startswith("In 4 of 5 runs")
+        and len(four) == 6
+        and four[5] == ("And 1 more such: `sojourn show RESULTS POINT` says all of a point.")
+    )
     three = beds.said([real(held=False) for _ in range(3)])
     assert len(three) == 5 and "more" not in three[-1]
     noted = beds.said([real(notes=["a", "b"]), real(notes=["b", "c", "d"], kernel="Linux 5")])
     assert noted[0].endswith("(Linux 5, Linux 6).")
-    assert noted[2:] == ["Of the programs: a.", "Of the programs: b.", "Of the programs: c."]
+    assert noted[2:-1] == ["Of the programs: a.", "Of the programs: b.", "Of the programs: c."]
+    assert noted[-1] == "And 1 more such: `sojourn show RESULTS POINT` says all of a point."
+    # There a run has all that is said of it.
+    assert len(beds.said([real(notes=["a", "b", "c", "d"])])) == 6
     assert not beds.held(real(held=False)) and beds.held(real()) and beds.held({})
     unknown = {**real(held=False), "engine": {"clock": "wall", "verdict": {"held": False}}}
     assert beds.said([unknown])[2] == "Not held: x, 3, replication 1: no reason given."

@@ -8,7 +8,6 @@ from typing import Any
 
 from sojourn import _core
 from sojourn.errors import counted
-from sojourn.report.answer.cells import listed
 from sojourn.report.figures.values import axis_name, lower
 from sojourn.report.provenance import shipped
 from sojourn.report.published import cited
@@ -94,13 +93,17 @@ def together(document: Mapping[str, Any], axes: Mapping[str, list[str]]) -> list
         for key, values in (pair for each in keys for pair in each.items()):
             # Points may be of some labels alone, as by --only.
             there = dict(zip(swept, map(_short, values), strict=False))
-            texts = [there.get(label, "–") for label in labels]
-            if len(set(texts)) > 1:
-                same = texts == labels
-                with_it.append(f"{lower(axis_name(key))} ({'the same' if same else ', '.join(texts)})")
+            having: dict[str, list[str]] = {}
+            for label in labels:
+                having.setdefault(there.get(label, "–"), []).append(label)
+            if len(having) > 1:
+                same = all(text == label for text, of in having.items() for label in of)
+                each = ", ".join(f"{text} with {' and '.join(of)}" for text, of in having.items())
+                with_it.append(f"{lower(axis_name(key))} is {'the same' if same else each}")
         if with_it:
-            name = f"{lower(axis_name(axis))} ({', '.join(labels)})"
-            said.append(f"With {name} {'changes' if len(with_it) == 1 else 'change'} {listed(with_it)}.")
+            said.append(
+                f"Along {lower(axis_name(axis))} more changes than its labels say: {'; '.join(with_it)}."
+            )
     return said
 
 

@@ -6,7 +6,7 @@ from typing import Any
 _MOST = 3
 _NAMES = ("browser", "player", "server", "transport")
 """What of `engine.programs` names a program."""
-_BUSY_PCT = 90.0
+BUSY_PCT = 90.0
 """From where on programs are taken to have waited for a processor, which no row of the verdict sees."""
 
 
@@ -50,25 +50,33 @@ def said(results: Iterable[Mapping[str, Any]]) -> list[str]:
         out.append(f"The bed held in {'the one run' if len(real) == 1 else f'all {len(real)} runs'}.")
     else:
         out += doubts(real)
-        out += [f"Not held: {_place(one)}: {_reasons(one)}." for one in broken[:_MOST]]
-        if len(broken) > _MOST:
-            out.append(f"And {len(broken) - _MOST} more.")
+        out += _cut([f"Not held: {_place(one)}: {_reasons(one)}." for one in broken])
     out += _busy(real)
     out += [f"Programs of {entry}: {', '.join(names)}." for entry, names in _programs(real).items()]
     notes = list(dict.fromkeys(note for result in real for note in result["engine"].get("notes", ())))
-    out += [f"Of the programs: {note}." for note in notes[:_MOST]]
-    return out
+    told = [f"Of the programs: {note}." for note in notes]
+    return out + (_cut(told) if len(real) > 1 else told)
+
+
+def _cut(sentences: list[str]) -> list[str]:
+    """Return the first of many sentences, how many more there are, and where all are to be seen."""
+    if len(sentences) <= _MOST:
+        return sentences
+    return [
+        *sentences[:_MOST],
+        f"And {len(sentences) - _MOST} more such: `sojourn show RESULTS POINT` says all of a point.",
+    ]
 
 
 def _busy(real: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return a sentence if the machine's processors had next to nothing left in some runs."""
     loads = [one["engine"].get("bed", {}).get("processors", {}).get("busy_pct") or 0 for one in real]
-    busy = sum(load >= _BUSY_PCT for load in loads)
+    busy = sum(load >= BUSY_PCT for load in loads)
     if not busy:
         return []
     runs = "the one run" if len(real) == 1 else f"{busy} of {len(real)} runs"
     return [
-        f"In {runs} the processors were busy for {_BUSY_PCT:.0f} % of the time or more. Programs that "
+        f"In {runs} the processors were busy for {BUSY_PCT:.0f} % of the time or more. Programs that "
         "compute much, as browsers, may have waited for them: that is in their numbers, and in no row of "
         "the verdict."
     ]

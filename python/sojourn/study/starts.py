@@ -7,6 +7,10 @@ from typing import Any
 
 from sojourn.study.units import nanoseconds, percent
 
+NOBODY = (
+    "the study has neither users nor traffic; give it some, as "
+    'users = [{ kind = "household" }] or workload = "household-evening"'
+)
 _OF_THEIR_OWN = "recorded"
 """Sources whose starts are those of a recording."""
 _SD_OF_UNIFORM = 1 / sqrt(12)
@@ -28,6 +32,19 @@ def too_late(scenarios: Iterable[Mapping[str, Any]]) -> list[str]:
         f"{who}, {'every cell' if count == len(scenarios) else f'{count} of {len(scenarios)} cells'}: {what}"
         for (who, what), count in where.items()
     ]
+
+
+def silent(scenarios: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Say if nobody sends anything in any cell.
+
+    >>> silent([{"flows": []}, {"users": []}])[0][:50]
+    'no packet is sent in any cell: the study has neith'
+    >>> silent([{"flows": []}, {"users": [{"kind": "voice"}]}])
+    []
+    """
+    if any(scenario.get(who) for scenario in scenarios for who in ("users", "flows")):
+        return []
+    return [f"no packet is sent in any cell: {NOBODY}"]
 
 
 def _of_scenario(scenario: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

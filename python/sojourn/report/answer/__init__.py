@@ -163,11 +163,7 @@ def answer(
         goals = [goal for goal in goals if not goal.of_best]
     verdicts = judge(cells, goals, looks(document))
     if not verdicts:
-        nothing = (
-            "The results hold nothing that could be judged: neither scores of users nor queueing delays."
-        )
-        if document.get("goals"):
-            nothing = "No result has a value for any of the study's goals, so nothing can be judged."
+        nothing = unanswered.nothing(results, document)
         said = [nothing, *unanswered.unscored(unscored(document, results))]
         return Answer("What users get", said, [], cells, goals)
     ranking = rank(cells, goals)

@@ -284,6 +284,7 @@ _LABEL = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z%][A-Za-z/%]*)")
 
 _WORDS = {
     "http": "HTTP",
+    "hystart": "HyStart",
     "ecn": "ECN",
     "rtt": "RTT",
     "tls": "TLS",

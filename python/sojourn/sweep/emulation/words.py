@@ -4,10 +4,8 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from sojourn.results import causes
+from sojourn.results.beds import BUSY_PCT
 from sojourn.study.units import bit_rate, percent
-
-_BUSY_PCT = 90.0
-"""Processors that are busier than this may be why something was not held."""
 
 
 def said(came: Mapping[str, Any], changing: Collection[str] = ()) -> list[str]:
@@ -20,7 +18,7 @@ def said(came: Mapping[str, Any], changing: Collection[str] = ()) -> list[str]:
     lines.append("late: " + "; ".join(_late(way, late) for way, late in came["lateness_us"].items()))
     lines += notes(engine)
     busy = engine["processors"].get("busy_pct", 0.0)
-    if busy >= _BUSY_PCT and not came["verdict"]["held"]:
+    if busy >= BUSY_PCT and not came["verdict"]["held"]:
         lines.append(f"note: the processors were {busy:.0f} % busy, the emulated programs among their work")
     lines.append(verdict(came))
     return lines

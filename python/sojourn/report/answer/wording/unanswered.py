@@ -1,7 +1,8 @@
 """What the answer does not tell: conditions, users and goals without numbers, waits that no goal is about."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean
+from typing import Any
 
 from sojourn.errors import counted
 from sojourn.report.answer.cells import Cells, in_brief, listed
@@ -10,6 +11,7 @@ from sojourn.report.answer.regrets import Ranking
 from sojourn.report.answer.scores import FIRST_PICTURE
 from sojourn.report.answer.verdicts import Verdicts
 from sojourn.results.bounded import lower_bounds
+from sojourn.study.starts import NOBODY
 
 
 def missing(cells: Cells, ranking: Ranking) -> list[str]:
@@ -18,6 +20,21 @@ def missing(cells: Cells, ranking: Ranking) -> list[str]:
         return []
     left = [condition for condition in cells.conditions if condition not in ranking.compared]
     return [f"Not compared: {in_brief(left, len(cells.conditions))}, where not every choice has numbers."]
+
+
+def nothing(results: Sequence[Mapping[str, Any]], document: Mapping[str, Any]) -> str:
+    """Say why nothing can be judged: no packet was sent, none was counted, or no goal has a number."""
+    links = [link for result in results for link in result["links"].values()]
+    if links and all(link.get("departed_pkts") == 0 for link in links):
+        if not document.get("users") and not any(result.get("groups") for result in results):
+            return f"No packet was sent, so nothing can be judged: {NOBODY}."
+        return (
+            "No packet left a queue after the warm-up, so nothing can be judged: who sends starts after the "
+            "end, pauses all the while, or the link stands still; a longer run may have some."
+        )
+    if document.get("goals"):
+        return "No result has a value for any of the study's goals, so nothing can be judged."
+    return "The results hold nothing that could be judged: neither scores of users nor queueing delays."
 
 
 def unscored(kinds: Sequence[str]) -> list[str]:
