@@ -59,6 +59,12 @@ class Preloaded:
                 raise subprocess.TimeoutExpired(words, timeout, *said)
             return subprocess.CompletedProcess(words, code, *said)
 
+    def close(self) -> None:
+        """End the process, if there is one: it does when there is nothing more to read."""
+        if self._server is not None:
+            self._server.communicate()
+            self._server = None
+
 
 PRELOADED = Preloaded()
 
@@ -66,6 +72,10 @@ PRELOADED = Preloaded()
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests in real time come first, so that of several workers one has them all and runs one at a time."""
     items.sort(key=lambda item: item.get_closest_marker("real_time") is None)
+
+
+def pytest_sessionfinish() -> None:
+    PRELOADED.close()
 
 
 @pytest.hookimpl(tryfirst=True)
