@@ -191,14 +191,7 @@ class _Files(NamedTuple):
 
 
 def _recorded(
-    point: Any,
-    options: Any,
-    files: _Files,
-    changing: list[str],
-    *,
-    live: bool,
-    prometheus: int | None,
-    json: bool,
+    point: Any, options: Any, files: _Files, changing: list[str], **shown: Any
 ) -> tuple[dict[str, Any], bool, bool]:
     """Run the command and write its files; return what came, whether all was recorded, and all written."""
     from sojourn.sweep.emulation import RecordsError
@@ -209,7 +202,7 @@ def _recorded(
         rows = stack.enter_context(TemporaryFile(dir=log.absolute().parent)) if log else None
         frames = stack.enter_context(TemporaryFile(dir=pcap.absolute().parent)) if pcap else None
         try:
-            came = _run(point, options, rows, frames, live=live, prometheus=prometheus, json=json)
+            came = _run(point, options, rows, frames, **shown)
             whole = True
         except RecordsError as error:
             # What was counted stands; log and capture have holes, and are not kept.
