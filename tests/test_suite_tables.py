@@ -369,7 +369,7 @@ class Failing:
 def test_every_run_that_fails_is_counted_and_said(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(suite, "open_workers", lambda **options: nullcontext())
+    monkeypatch.setattr(suite, "open_workers", lambda **options: nullcontext(SimpleNamespace(note=None)))
     nothing = Failing()
     nothing.todo = []
     assert suite._execute([Failing(), nothing, Failing()], 1, None) == 4  # type: ignore[list-item]
