@@ -89,6 +89,8 @@ def test_a_page_in_a_browser(sojourn: Command, browser: Any, make: Callable[[Com
                 assert tab.evaluate("document.documentElement.scrollWidth") <= width, f"{where}, all unfolded"
                 assert tab.evaluate(CUT_OFF) == [], f"{where}: commands beyond their box"
                 assert tab.evaluate(CONTRASTS) == [], where
+                if (width, scheme) == (*PHONE[:1], "light"):
+                    scroll_sideways(tab)
                 if (width, scheme) == (*WIDE[:1], "light"):
                     assert tab.evaluate(STRUCTURE) == [], where
                     look_by_keyboard(tab)
@@ -147,6 +149,21 @@ def look_by_keyboard(tab: Any) -> None:
     last.focus()
     tab.keyboard.press("Enter")
     assert tab.evaluate("location.hash") == last.get_attribute("href")
+
+
+def scroll_sideways(tab: Any) -> None:
+    """A box that goes on to the right fades out there, up to its end: half a number would be another one."""
+    faded = """(more) => [...document.querySelectorAll(".pic, .scroll")]
+        .filter((box) => box.clientWidth && box.scrollWidth > box.clientWidth + 1)
+        .filter((box) => (getComputedStyle(box).maskImage !== "none") !== more).length"""
+    cut = tab.locator(".pic, .scroll").evaluate_all(
+        "(boxes) => boxes.filter((box) => box.scrollWidth > box.clientWidth + 1).length"
+    )
+    assert cut and tab.evaluate(faded, True) == 0
+    tab.evaluate("document.querySelectorAll('.pic, .scroll').forEach((box) => box.scrollTo(9999, 0))")
+    until(tab, f"({faded})(false) === 0")
+    whole = "[...document.querySelectorAll('.more')].filter((box) => box.scrollWidth <= box.clientWidth + 1)"
+    assert tab.evaluate(f"{whole}.length") == 0
 
 
 def sort_tables(tab: Any) -> None:

@@ -101,8 +101,12 @@
     return says?.textContent.trim() || "Scrolls";
   };
   const boxes = document.querySelectorAll(".pic, .scroll, pre");
+  // A number that its box cuts off would be read as another one: what goes on to the right fades out there.
+  const fade = (box) => box.classList.toggle("more", box.scrollWidth > box.clientWidth + box.scrollLeft + 1);
+  for (const box of boxes) box.addEventListener("scroll", () => fade(box), { passive: true });
   const reach = () => {
     for (const box of boxes) {
+      fade(box);
       if (box.scrollWidth > box.clientWidth + 1 || box.scrollHeight > box.clientHeight + 1) {
         box.tabIndex = 0;
         box.setAttribute("role", "region");
