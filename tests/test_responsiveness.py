@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -101,6 +102,15 @@ def _starts_after_warmup(point: dict[str, Any], seed: int) -> bool:
     return len(log["arrive_ns"]) > 0 and log["arrive_ns"].min() > 500_000_000
 
 
+def by_hand(kinds: Sequence[list[tuple[int, float]]], end: int) -> tuple[list[float], float]:
+    """Return the four trimmed means of the four seconds before an interval's end, and RPM."""
+    kept = []
+    for kind in kinds:
+        values = np.sort([took for done, took in kind if end - 4 * 10**9 < done <= end])
+        kept.append(float(values[: int(np.ceil(0.95 * len(values) - 1e-9))].mean()))
+    return kept, (60000 / (sum(kept[:3]) / 3) + 60000 / kept[3]) / 2
+
+
 @pytest.mark.parametrize(("length", "ends_early"), [("8s", False), ("28s", True)])
 def test_rpm_of_a_run_is_that_of_its_packet_log(length: str, ends_early: bool) -> None:
     found, _, scores = ran(length=length, duration=f"{int(length[:-1]) + 3}s", more='pause = "60s"')
@@ -144,19 +154,11 @@ def test_rpm_of_a_run_is_that_of_its_packet_log(length: str, ends_early: bool) -
             tls.append((done, (answers[2] - sent[0]) / 1e6))
             http.append((done, (answers[3] - sent[1]) / 1e6))
 
-    def by_hand(end: int) -> tuple[list[float], float]:
-        """Return the four trimmed means of the four seconds before an interval's end, and RPM."""
-        kept = []
-        for kind in kinds:
-            values = np.sort([took for done, took in kind if end - 4 * 10**9 < done <= end])
-            kept.append(float(values[: int(np.ceil(0.95 * len(values) - 1e-9))].mean()))
-        return kept, (60000 / (sum(kept[:3]) / 3) + 60000 / kept[3]) / 2
-
     # Once goodput is stable, the test ends when four values in a row are, or with its length.
-    after = [by_hand(int(end))[1] for end in ends[found["intervals"]["stable"]]]
+    after = [by_hand(kinds, int(end))[1] for end in ends[found["intervals"]["stable"]]]
     steady = [k for k in range(3, len(after)) if np.std(after[k - 3 : k + 1]) <= 0.05 * after[k]]
     end = int(ends[found["intervals"]["stable"]][steady[0]] if steady else ends[-1])
-    kept, score_by_hand = by_hand(end)
+    kept, score_by_hand = by_hand(kinds, end)
     assert scores["tests"] == 1 and len(http) > 10 and len(own) > 10
     assert scores["test_s"]["median"] == (end - int(ends[0])) / 1e9 + 1
     assert scores["confidence"]["high"] == bool(steady)
