@@ -14,7 +14,7 @@ from sojourn import cli
 from sojourn.cli import VERBS, compare, emulate, losses, measure, overview, run, suite, wild
 from sojourn.cli import explore as explore_verb
 from sojourn.cli.again import again
-from sojourn.cli.exit import Exit
+from sojourn.cli.exit import INTERRUPTED, Exit, Interrupted
 from sojourn.errors import SojournError
 from sojourn.results import atomic
 from sojourn.study.suites.catalogue import names
@@ -250,6 +250,20 @@ def test_what_was_cut_is_what_was_watched(tmp_path: Path) -> None:
     frames.seek(2)
     emulate._write_capture(frames, tmp_path / "x")
     assert (tmp_path / "x").read_bytes() == b"abc"
+
+
+def test_an_interrupt_says_how_far_it_came_or_that_not_all_is_written(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for raised, said in (
+        (KeyboardInterrupt(), INTERRUPTED),
+        # As the engine words it.
+        (KeyboardInterrupt("the simulation was stopped"), INTERRUPTED),
+        (Interrupted("interrupted: 1 of 2 points are done"), "interrupted: 1 of 2 points are done"),
+    ):
+        monkeypatch.setattr(cli, "_run", lambda _, raised=raised: (_ for _ in ()).throw(raised))
+        assert cli.call(["run", "x"]) == Exit.INTERRUPTED
+        assert capsys.readouterr().err == f"sojourn: {said}\n"
 
 
 def test_a_dry_run_counts_what_is_done_and_how_long_the_rest_takes(

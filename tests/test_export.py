@@ -130,11 +130,15 @@ def test_the_way_of_acknowledgements_is_told_by_the_stamps_that_data_echo(sojour
 def test_several_points_and_bad_places_get_a_sentence(sojourn, tmp_path):
     study = tmp_path / "study.toml"
     text = STUDY.format(transport="newreno", direction="up", count=1)
-    study.write_text(text + '[sweep]\n"path.up.queue.limit" = ["8pkt", "64pkt"]\n')
+    study.write_text(text + '[sweep]\n"path.up.queue.limit" = ["8pkt", "64pkt"]\nwarmup = ["0s", "1s"]\n')
     done = sojourn("export", study, "run.pcapng", code=2)
-    assert "has 2 points; name one with --only: path.up.queue.limit" in done.stderr
+    assert "has 4 points; name one with --only: path.up.queue.limit, warmup" in done.stderr
+    done = sojourn("export", study, "run.pcapng", "--only", "warmup=1s", code=2)
+    assert "has 2 points; name one with --only: path.up.queue.limit\n" in done.stderr
     assert not (tmp_path / "run.pcapng").exists()
-    done = sojourn("export", study, "no/run.pcapng", "--only", "path.up.queue.limit=8pkt", code=2)
+    done = sojourn(
+        "export", study, "no/run.pcapng", "--only", "path.up.queue.limit=8pkt", "--only", "warmup=1s", code=2
+    )
     assert "cannot be written" in done.stderr
 
 

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from typing import IO, TYPE_CHECKING, Any, NoReturn, cast
 
-from sojourn.cli.exit import INTERRUPTED, Exit, warn
+from sojourn.cli.exit import INTERRUPTED, Exit, Interrupted, warn
 from sojourn.errors import SojournError
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def call(arguments: Sequence[str] | None = None) -> int:
         warn(str(error))
         return Exit.INPUT
     except KeyboardInterrupt as interrupt:
-        warn(str(interrupt) or INTERRUPTED)
+        warn(str(interrupt) if isinstance(interrupt, Interrupted) else INTERRUPTED)
         return Exit.INTERRUPTED
     except BrokenPipeError:
         # Whoever read our output has gone; keep the interpreter from complaining about it at exit.

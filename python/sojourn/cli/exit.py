@@ -21,7 +21,11 @@ class Exit(IntEnum):
 
 
 INTERRUPTED = "interrupted: what it was to write is not all there; run the same command again"
-"""Said of commands that do all at once; no file is written by halves."""
+"""Said of commands that do all at once. No file is written by halves."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """An interrupt that says how far the command came."""
 
 
 @contextmanager
@@ -30,7 +34,7 @@ def resumable(done: Callable[[], str]) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(
+        raise Interrupted(
             f"interrupted: {done()} are done and on disk; run the same command again to go on from there"
         ) from None
 

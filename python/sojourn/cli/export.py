@@ -1,6 +1,7 @@
 """`sojourn export`: a simulated run as a capture."""
 
 import json as _json
+from collections import Counter
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Literal
@@ -82,7 +83,8 @@ def export(
     if "replication" not in wanted:
         points = [point for point in points if point.replication == min(replications)]
     if len(points) != 1:
-        axes = sorted({axis for point in points for axis in point.labels})
+        having = {(axis, str(label)) for point in points for axis, label in point.labels.items()}
+        axes = [axis for axis, count in sorted(Counter(axis for axis, _ in having).items()) if count > 1]
         raise SojournError(f"{study} has {len(points)} points; name one with --only: {', '.join(axes)}")
     if flent.is_flent(capture):
         if truth is not None:
