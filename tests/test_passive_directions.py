@@ -81,9 +81,15 @@ def test_a_simulated_run_is_judged_from_both_sides(tmp_path: Path, sojourn: Comm
     # What the run itself says of each queue is the mean of the packets that came.
     true = sojourn.json("run", tmp_path / "study.toml")[0]["links"]
     for way, link in ((("10.2.0.0", "10.1.0.0"), "down"), (("10.1.0.0", "10.2.0.0"), "up")):
-        assert sum(run.waits[way]) / len(run.waits[way]) == pytest.approx(
+        waited = run.waited("servers", way)
+        assert sum(waited) / len(waited) == pytest.approx(
             true[link]["queue_delay_ms"]["mean"], rel=0.02, abs=0.02
         )
+    # A capture that ends early is judged by the packets that it has.
+    way = ("10.2.0.0", "10.1.0.0")
+    first = {side: packets[: len(packets) // 2] for side, packets in run.frames.items()}
+    half = Run(**{**vars(run), "frames": first}).waited("clients", way)
+    assert 0.4 < len(half) / len(run.waited("clients", way)) < 0.6
     rows = judged(run, tmp_path)
     assert [(row["at"], row["from"]) for row in rows] == [
         ("clients", "10.2.0.0"), ("clients", "10.1.0.0"), ("servers", "10.1.0.0"), ("servers", "10.2.0.0"),
@@ -92,7 +98,7 @@ def test_a_simulated_run_is_judged_from_both_sides(tmp_path: Path, sojourn: Comm
     # Nearly every sample's packet is found again at the other side.
     assert all(row["found_again"] > 0.9 * row["samples"] > 0 for row in rows)
     # Told too much by a tenth and a bit, none is right any more.
-    longer = {way: [wait * 0.8 - 3 for wait in waits] for way, waits in run.waits.items()}
+    longer = {way: [(key, wait * 0.8 - 3) for key, wait in waits] for way, waits in run.waits.items()}
     assert {row["verdict"] for row in judged(Run(**{**vars(run), "waits": longer}), tmp_path)} <= {
         "outside",
         "high",

@@ -43,14 +43,23 @@ class Run:
     """A run seen from both sides.
 
     `frames` has, by side, the packets of the capture in order (None: not TCP); `waits` the true delays of all
-    that left their queue, ms, by way; `wait` that of each packet that is the only one of its kind.
+    that left their queue, ms, with what tells them from others, by way; `wait` that of each packet that is
+    the only one of its kind.
     """
 
     captures: dict[str, Path]
     frames: dict[str, list[Packet | None]]
-    waits: dict[Way, list[float]]
+    waits: dict[Way, list[tuple[bytes, float]]]
     wait: dict[bytes, float]
     notes: list[str]
+
+    def waited(self, side: str, way: Way) -> list[float]:
+        """Return the true delays, ms, of the packets that the capture of a side has.
+
+        `tcpdump` on a busy machine may end up to a second before the connections do.
+        """
+        captured = {found.key for found in self.frames[side] if found is not None}
+        return [wait_ms for key, wait_ms in self.waits.get(way, ()) if key in captured]
 
 
 def simulated(study: Path, folder: Path) -> Run:
@@ -105,9 +114,9 @@ def _run(
     true: list[tuple[Packet, float]],
     notes: list[str],
 ) -> Run:
-    waits: dict[Way, list[float]] = {}
+    waits: dict[Way, list[tuple[bytes, float]]] = {}
     for found, wait_ms in true:
-        waits.setdefault(found.way, []).append(wait_ms)
+        waits.setdefault(found.way, []).append((found.key, wait_ms))
     times = Counter(found.key for found, _ in true)
     wait = {found.key: wait_ms for found, wait_ms in true if times[found.key] == 1}
     return Run(captures, seen, waits, wait, notes)

@@ -179,7 +179,7 @@ def judged(run: Run, folder: Path) -> list[dict[str, Any]]:
             ways["to-remote"] = ways["from-remote"][::-1]
             for direction, way in ways.items():
                 object_ = host if direction == "from-remote" else host["to_remote"]
-                if way not in run.waits:
+                if not run.waited(side, way):
                     continue
                 mine = table.filter(
                     (pl.col("remote") == host["remote"])
@@ -192,8 +192,9 @@ def judged(run: Run, folder: Path) -> list[dict[str, Any]]:
 
 
 def _of(run: Run, side: str, way: tuple[str, str], told: Any, samples: pl.DataFrame) -> dict[str, Any]:
-    true_ms = float(np.mean(run.waits[way]))
-    row: dict[str, Any] = {"true_ms": round(true_ms, 3), "packets": len(run.waits[way])}
+    waited = run.waited(side, way)
+    true_ms = float(np.mean(waited))
+    row: dict[str, Any] = {"true_ms": round(true_ms, 3), "packets": len(waited)}
     if isinstance(told, str):
         return row | {"verdict": "untold", "said": told}
     found, truth = [], []

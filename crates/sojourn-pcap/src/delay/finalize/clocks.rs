@@ -59,6 +59,7 @@ pub(super) fn fit(log: &Log, i: usize, track: &mut Track) {
             fits.entries += 1;
         } else if estimator == Estimator::Observer {
             fits.add(entry, start);
+            track.pace.add(entry);
         } else if fits.wants() {
             let seconds = (entry.time - start) as f64 / 1e9;
             fits.fit.add(seconds, entry.stamp as f64);

@@ -15,7 +15,7 @@
 
 mod base_delay;
 mod clocks;
-mod first_look;
+pub(in crate::delay) mod first_look;
 mod paths;
 mod queueing_delay;
 pub mod samples;
@@ -86,7 +86,7 @@ mod tests {
     use crate::delay::finalize::first_look::base_bounds::Bounds;
     use crate::delay::finalize::first_look::{FirstLook, guess};
     use crate::delay::log::Log;
-    use crate::delay::log::entry::{ECHOED, Entry, TOWARD};
+    use crate::delay::log::entry::{DATA, ECHOED, Entry, TOWARD, UNCAUSED};
     use crate::delay::protocol::Protocol;
     use crate::delay::sighting::flow_table::Key;
     use crate::delay::track::TrackRef;
@@ -111,7 +111,7 @@ mod tests {
                 let mut log = Log::default();
                 for (i, &(pause, wait, round_trip, length, kind)) in part.iter().enumerate() {
                     sent += pause;
-                    let flag = [TOWARD, TOWARD | ECHOED].get(usize::from(kind)).copied().unwrap_or(0);
+                    let flag = [TOWARD, TOWARD | ECHOED, DATA, DATA | UNCAUSED].get(usize::from(kind)).copied().unwrap_or(0);
                     let extra = (kind < 5).then_some(round_trip);
                     let time = (sent + wait) * 1_000_000 + i64::from(length);
                     log.push(0, Entry::new(i as u64, time, sent, flag, extra).long(length));
@@ -120,7 +120,7 @@ mod tests {
                 (one.tick_ns, other.tick_ns) = (one.tick_ns.or(guess(&log, 0)), one.tick_ns.or(guess(&log, 0)));
                 let Some(mut look) = FirstLook::at(&log, 0, &mut one, echo_min) else { return Ok(()) };
                 clocks::fit(&log, 0, &mut other);
-                let fits = |track: &Track| format!("{:?}", (track.fit, track.echo_fit, track.entries, track.last_time));
+                let fits = |track: &Track| format!("{:?}", (track.fit, track.echo_fit, track.entries, track.last_time, track.pace));
                 prop_assert_eq!((fits(&one), one.toward), (fits(&other), other.toward));
                 clocks::minima(&log, 0, &mut other);
                 prop_assert!(look.minima(Some(1.0)).is_none());

@@ -50,6 +50,7 @@ pub(crate) struct Sampler {
     round_trip_base: f64,
     unassigned: f64,
     empty: [bool; 2],
+    paced: bool,
 }
 
 impl Sampler {
@@ -78,6 +79,7 @@ impl Sampler {
             round_trip_base: track.round_trip_base,
             unassigned: track.unassigned,
             empty: track.empty,
+            paced: track.pace.is_kept(),
         })
     }
 
@@ -209,9 +211,9 @@ impl Sampler {
                 return Err((Discard::Paused, [(delay - pause - tick).max(0.0), delay]));
             }
             error += pause.min(delay) / 2.0;
-            if paused {
-                // A sender that keeps its own pace echoes when it sends: anything from nothing on is as likely.
-                delay /= 2.0;
+            if paused || self.paced {
+                // A sender that keeps its own pace echoes when it sends: any time since it last did is as likely.
+                delay -= pause.min(delay) / 2.0;
             }
         }
         before.toward = (sent, delay, 0);
@@ -255,7 +257,8 @@ pub(crate) fn follow(line: &mut Unwrapped, entry: &Entry) -> i64 {
 mod tests {
     use super::*;
     use crate::decode::Address;
-    use crate::delay::log::entry::DATA;
+    use crate::delay::finalize::first_look::own_pace::OwnPace;
+    use crate::delay::log::entry::{DATA, UNCAUSED};
     use crate::delay::sighting::flow_table::Key;
     use crate::delay::track::TrackRef;
 
@@ -271,10 +274,15 @@ mod tests {
 
     /// What is asked of the sampler of a connection whose round trips leave so many ns to neither way.
     fn ask_sampler<R>(unassigned: f64, ask: impl FnOnce(&Sampler) -> R) -> R {
+        ask_paced(unassigned, OwnPace::default(), ask)
+    }
+
+    fn ask_paced<R>(unassigned: f64, pace: OwnPace, ask: impl FnOnce(&Sampler) -> R) -> R {
         let (key, side) = Key::of((Address(1), 1), (Address(2), 2), 6);
         let (protocol, estimator) = (Protocol::Tcp, Estimator::Observer);
         let mut track = Track::new(&TrackRef { key: &key, side, protocol, estimator, hosts: [0, 1] }, 0);
         (track.tick_ns, track.round_trip_base, track.unassigned) = (Some(1e6), 40e6, unassigned);
+        track.pace = pace;
         let hosts = &mut Hosts::new(Vec::new());
         key.address.into_iter().for_each(|address| _ = hosts.of(address));
         ask(&Sampler::of(&track, hosts).unwrap())
@@ -379,6 +387,27 @@ mod tests {
         };
         assert_eq!([0, SPOKEN].map(|flag| answered(20, 10, flag)), [Ok(20e6), Err(Discard::Paused)]);
         assert_eq!(answered(20, 1, SPOKEN), Ok(20e6), "it was sent among others");
+    }
+
+    #[test]
+    fn what_a_pace_of_its_own_echoes_arrived_at_any_time_since_it_sent_last() {
+        let mut pace = OwnPace::default();
+        (0..9).for_each(|i| pace.add(&Entry::new(i, 0, i as i64 * 3, DATA | UNCAUSED, None)));
+        ask_paced(0.0, pace, |paced| {
+            for (over, pause, flag, told) in [
+                (2, 3, ECHOED, 1.0),
+                (20, 3, ECHOED, 18.5),
+                (2, 0, ECHOED, 2.0),
+                (20, 3, SPOKEN, 18.5),
+                (20, 3, 0, 20.0),
+            ] {
+                let mut before = Before { sent_at: [100, 100 - pause], ..Before::default() };
+                let entry = Entry::new(1, 100_000_000, 100, DATA | TOWARD | flag, Some(40_000 + over * 1000));
+                let (estimate, paused) = paced.toward(&mut before, (&entry, 0), 0.0, f64::from(over) * 1e6).unwrap();
+                assert_eq!((estimate.delay / 1e6, paused), (told, false), "{over} {pause}");
+                assert!(f64::from(over) * 1e6 <= estimate.delay + estimate.error);
+            }
+        });
     }
 
     #[test]

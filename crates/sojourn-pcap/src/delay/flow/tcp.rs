@@ -10,7 +10,7 @@ use crate::delay::flow::tcp_connection::{
 };
 use crate::delay::flow::tcp_side::Side;
 use crate::delay::host::{Ends, Near};
-use crate::delay::log::entry::{AGAIN, AWAITED, DATA, ECHOED, Entry, IDLE, LONE, SPOKEN, TOWARD, UNPROMPTED};
+use crate::delay::log::entry::{AGAIN, AWAITED, DATA, ECHOED, Entry, IDLE, LONE, SPOKEN, TOWARD, UNCAUSED, UNPROMPTED};
 use crate::delay::meter_state::{MeterState, NONE};
 use crate::delay::options::Choice;
 use crate::delay::protocol::Protocol;
@@ -176,8 +176,11 @@ impl TcpFlow {
             let data = match segment.payload {
                 0 => 0,
                 _ if !ahead => DATA | AGAIN,
-                _ if echoed.is_some_and(|(_, first)| first) => DATA,
-                _ => DATA | UNPROMPTED,
+                _ => match echoed {
+                    Some((_, true)) => DATA,
+                    Some((echo, false)) if echo.pure == 1 => DATA | UNPROMPTED | UNCAUSED,
+                    _ => DATA | UNPROMPTED,
+                },
             };
             let flags = data | if idle { IDLE } else { 0 };
             self.observe(state, seen, stamp, round_trip, flags);
@@ -396,26 +399,37 @@ mod tests {
             (110.0, true, [301, 1], (100, 120)),
             (110.1, false, [1, 201], (160, 100)),
             (190.0, true, [501, 1], (180, 160)),
-            (240.0, true, [101, 1], (230, 160)),
+            (200.0, true, [601, 1], (190, 160)),
+            // Of several that had the stamp the last may have caused it.
+            (210.0, false, [1, 701], (260, 190)),
+            (210.1, false, [1, 701], (260, 190)),
+            (250.0, true, [701, 1], (240, 260)),
+            (255.0, true, [801, 1], (245, 260)),
+            (290.0, true, [101, 1], (280, 260)),
         ];
         let packets = packets.map(|(ms, far, numbers, stamps)| (ms, far, numbers, stamps, u16::from(far) * 100, ACK));
         let log = &seen(&packets, false).state.log;
-        let told = |entry: &Entry| [DATA, UNPROMPTED, TOWARD, ECHOED, AWAITED].map(|flag| u8::from(entry.is(flag)));
+        let told =
+            |entry: &Entry| [DATA, UNPROMPTED, TOWARD, ECHOED, AWAITED, UNCAUSED].map(|flag| u8::from(entry.is(flag)));
         let found = (0..).map_while(|place| log.get(place)).map(|(_, entry)| told(entry));
         assert_eq!(
             found.collect::<Vec<_>>(),
             [
-                [1, 1, 0, 0, 0],
-                [1, 0, 0, 0, 0],
+                [1, 1, 0, 0, 0, 0],
+                [1, 0, 0, 0, 0, 0],
                 // All was acknowledged, so that it sent of its own accord.
-                [0, 0, 1, 1, 0],
-                [1, 1, 0, 0, 0],
-                [1, 0, 0, 0, 0],
-                [0, 0, 1, 1, 1],
-                [1, 0, 0, 0, 0],
-                [0, 0, 1, 1, 0], // What is missing before it may have echoed it first.
+                [0, 0, 1, 1, 0, 0],
+                [1, 1, 0, 0, 0, 1],
+                [1, 0, 0, 0, 0, 0],
+                [0, 0, 1, 1, 1, 0],
+                [1, 0, 0, 0, 0, 0],
+                [0, 0, 1, 1, 0, 0], // What is missing before it may have echoed it first.
+                [1, 1, 0, 0, 0, 1],
+                [1, 0, 0, 0, 0, 0],
+                [0, 0, 1, 1, 0, 0],
+                [1, 1, 0, 0, 0, 0],
                 // Again, as after a timeout.
-                [1, 0, 0, 0, 1],
+                [1, 0, 0, 0, 1, 0],
             ]
         );
     }

@@ -26,6 +26,8 @@ pub(crate) const AWAITED: u64 = 1 << 34;
 pub(crate) const AGAIN: u64 = AWAITED;
 /// New data that echoes nothing for the first time: no arrival caused it.
 pub(crate) const UNPROMPTED: u64 = 1 << 35;
+/// Of those, what echoes again a stamp that one packet alone had: no arrival since the last echo caused it for certain.
+pub(crate) const UNCAUSED: u64 = LONE;
 const FRAME: u64 = (1 << 34) - 1;
 const COVERED_AT: u32 = 36;
 /// Packets that an entry may stand for.

@@ -11,6 +11,7 @@ use crate::delay::clock::skew::Minima;
 use crate::delay::clock::tick::Fit;
 use crate::delay::clock::unwrapped::Unwrapped;
 use crate::delay::estimate::Estimator;
+use crate::delay::finalize::first_look::own_pace::OwnPace;
 use crate::delay::host::Hosts;
 use crate::delay::host::path::Path;
 use crate::delay::host::transmission::Transmission;
@@ -127,6 +128,8 @@ pub(crate) struct Track {
     pub(crate) silent: bool,
     /// It gave a sample.
     pub(crate) counted: bool,
+    /// Whether its sender keeps a pace of its own.
+    pub(crate) pace: OwnPace,
     /// The log has delays of packets to its sender, by what their arrival caused.
     pub(crate) toward: bool,
 }

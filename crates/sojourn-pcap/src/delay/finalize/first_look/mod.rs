@@ -10,6 +10,7 @@
 
 pub(super) mod base_bounds;
 pub(super) mod least_delays;
+pub(crate) mod own_pace;
 pub(super) mod tick_fits;
 
 use crate::delay::clock::skew::Minima;
@@ -52,7 +53,7 @@ impl FirstLook {
         let clocks = track.clock_model().ticking(tick);
         let (mut fits, mut minima) = (TickFits::of(track), track.minima.clone());
         let (mut bounds, mut leasts) = (Bounds::of(track, &clocks, echo_min), LeastDelays::default());
-        let (start, mut last, mut toward) = (track.start, None, false);
+        let (start, mut last, mut toward, mut pace) = (track.start, None, false, track.pace);
         for chunk in log.chunks(i) {
             for entry in chunk {
                 prefetch::behind(entry, ENTRIES_AHEAD);
@@ -64,6 +65,7 @@ impl FirstLook {
                 }
                 leasts.add(delay, entry);
                 fits.add(entry, start);
+                pace.add(entry);
                 if let Some(extra) = entry.extra() {
                     let echoed = entry.time - start - i64::from(extra) * 1000;
                     minima.add(echoed, entry.stamp as f64 * tick - echoed as f64);
@@ -72,7 +74,7 @@ impl FirstLook {
             }
         }
         track.last_time = last.unwrap_or(track.last_time);
-        track.toward = toward;
+        (track.toward, track.pace) = (toward, pace);
         fits.leave(track);
         Some(Box::new(Self { tick, minima, clocks, echo_min, bounds, leasts }))
     }
