@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from answering import KIND, LIMIT, compare, one, voice
 from sojourn.report.answer import answer
+from sojourn.report.answered import answered
 from sojourn.report.captured import captured
 from sojourn.report.configure import configured
 from sojourn.report.figures.gather import gather
@@ -42,6 +43,27 @@ def test_a_queue_that_let_nothing_through_is_not_the_one_with_the_least_delay() 
     )
     # The cell that no goal has a number for is named as the reason.
     assert found.sentences[2].startswith("1 of 2 cells has no number for “")
+
+
+def test_an_answer_of_a_part_of_its_study_says_so() -> None:
+    points = [
+        ({KIND: kind}, number, f"{kind}{number}") for kind in ("fifo", "codel", "pie") for number in (0, 1)
+    ]
+    there = {"fifo0", "fifo1", "codel0"}
+
+    def said(planned: list[tuple[dict[str, str], int, str]]) -> list[str]:
+        found = SimpleNamespace(
+            captured=False, document={}, planned=planned, store=SimpleNamespace(has=there.__contains__),
+            missing=sum(name not in there for _, _, name in planned),
+        )  # fmt: skip
+        results = [one({KIND: "fifo"}), one({KIND: "fifo"}), one({KIND: "codel"}, delay=20.0)]
+        return answered(found, results, {KIND: ["fifo", "codel"]}).sentences  # type: ignore[arg-type, union-attr]
+
+    assert said(points)[1] == (
+        "3 of the study's 6 points are not there yet, and all that is said here is of the others alone: 1 of "
+        "3 cells has no result (pie), 1 of 3 cells has fewer replications."
+    )
+    assert not any("not there yet" in each for each in said(points[:3]))
 
 
 def test_why_nothing_can_be_judged() -> None:

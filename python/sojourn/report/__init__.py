@@ -9,11 +9,12 @@ from typing import Any
 from sojourn.errors import SojournError
 from sojourn.losses.findings import judge
 from sojourn.report import html
-from sojourn.report.answer import Answer, answer
+from sojourn.report.answer import Answer
 from sojourn.report.answer.cells import cell_name
 from sojourn.report.answer.hop_rates import kept_by_rate, kept_most
 from sojourn.report.answer.verdicts import NO
-from sojourn.report.captured import Captured, captured
+from sojourn.report.answered import answered
+from sojourn.report.captured import Captured
 from sojourn.report.configure import configured
 from sojourn.report.facts import facts, limits, reproduce, study_folders, together
 from sojourn.report.figures import Plot, labels_of
@@ -74,7 +75,7 @@ def write_report(
     plots, left_out = _plots(found, results, axes, partial(places, cells))
     drawn = [plot for plot in plots if isinstance(plot, Plot)]
     target = Path(out) if out is not None else found.store.path
-    about = captured(results[0], found) if found.captured else answer(results, axes, found.document)
+    about = answered(found, results, axes)
     worst, link, looked_at = _worst(results, axes, about)
     where = cell_name(worst, "the one point")
     where = "the captures" if found.captured else where
@@ -189,7 +190,7 @@ def answer_of(results_dir: str | os.PathLike[str]) -> dict[str, Any]:
     """
     found, results = _results(results_dir)
     axes = labels_of(entry["point"] for entry in found.record["points"])
-    about = captured(results[0], found) if found.captured else answer(results, axes, found.document)
+    about = answered(found, results, axes)
     return about.as_json()
 
 

@@ -125,8 +125,11 @@ def limits(found: Results, results: Sequence[Mapping[str, Any]], sections: Seque
             "the difference is shown as it is."
         )
     if found.missing:
-        are, their = ("is", "its cell is") if found.missing == 1 else ("are", "their cells are")
-        said.append(f"{counted(found.missing, 'point')} of the study {are} missing; {their} hatched.")
+        are = "is" if found.missing == 1 else "are"
+        said.append(
+            f"{counted(found.missing, 'point')} of the study {are} missing; in a map a cell without any "
+            "result is hatched, and one with fewer replications looks like any other."
+        )
     for entry in shipped(found.document):
         if entry.remembered:
             said.append(f"Of “{entry.name}”, this is a choice or from memory: {entry.remembered}.")

@@ -6,8 +6,7 @@ from typing import Any
 
 from sojourn.errors import SojournError, counted
 from sojourn.report import html, write_report
-from sojourn.report.answer import answer
-from sojourn.report.captured import captured
+from sojourn.report.answered import answered
 from sojourn.report.comparing import compare
 from sojourn.report.comparing.sentences import clearest, summary
 from sojourn.report.figures import KINDS, Spec, draw, gather, labels_of
@@ -71,7 +70,7 @@ def _study(name: str, one: Results) -> dict[str, Any]:
     results = list(one)
     axes = labels_of(entry["point"] for entry in one.record["points"])
     cells = {tuple(map(str, result["point"].values())) for result in results}
-    about = captured(results[0], one) if one.captured else answer(results, axes, one.document)
+    about = answered(one, results, axes)
     return {
         "name": name,
         "description": one.document.get("description", ""),
