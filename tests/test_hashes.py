@@ -245,7 +245,7 @@ def test_a_changed_result_is_named_and_computed_again(quick: Path, tmp_path: Pat
         assert not file.exists(), "what is not on disk cannot be taken for done"
         run(study, out=out, executor=pool)
     assert stored(out) == whole
-    assert not Campaign(study, out).notes
+    assert not [note for note in Campaign(study, out).notes if "damaged" in note]
 
 
 def test_a_result_is_read_as_it_was_given(tmp_path: Path) -> None:
