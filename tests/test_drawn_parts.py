@@ -43,6 +43,31 @@ def test_the_buffer_falls_while_a_segment_comes_and_is_empty_in_a_stall() -> Non
     assert level == [0.0, 0.0, 4.0, 3.0, 0.0, 0.0, 4.0, 4.0]
 
 
+@pytest.mark.parametrize(
+    ("more", "end_s", "at", "level"),
+    [
+        ({}, 11.0, [9.0, 11.0, 11.0], [4.0, 2.0, 2.0]),
+        ({}, 20.0, [9.0, 13.0, 20.0], [4.0, 0.0, 0.0]),
+        ({"play_s": 10.0}, 20.0, [10.0, 14.0, 20.0], [4.0, 0.0, 0.0]),
+        ({"play_s": None}, 20.0, [8.0, 9.0], [4.0, 4.0]),
+        ({"stalls": [[5.0, 8.0], [8.5, 12.0]]}, 13.0, [12.0, 13.0, 13.0], [4.0, 3.0, 3.0]),
+        ({}, 9.0, [8.0, 9.0], [4.0, 4.0]),
+    ],
+)
+def test_after_the_last_segment_the_buffer_falls_to_the_end_of_the_run_as_it_plays(
+    more: dict[str, Any], end_s: float, at: list[float], level: list[float]
+) -> None:
+    times, levels = _buffer({**CLIENT, **more}, timeline_table(CLIENT), end_s)
+    assert (times[-len(at) :], levels[-len(at) :]) == (at, level)
+
+
+def test_a_single_segment_is_seen_to_the_end_of_the_run() -> None:
+    segments = {name: column[:1] for name, column in CLIENT["segments"].items()}
+    rates, _ = timeline({**CLIENT, "segments": segments, "stalls": []}, "T", 3.0).axes
+    _, asked, played = rates.lines
+    assert asked.get_xdata().tolist() == [0, 3.0] and played.get_xdata().tolist() == [1.0, 3.0]
+
+
 def test_the_viewer_who_is_shown_stalled_longest_and_then_had_the_lowest_rate() -> None:
     def shown(*clients: tuple[list[list[float]], float | None]) -> int | None:
         listed = [{"stalls": stalls, "average_rate_kbps": rate} for stalls, rate in clients]
@@ -64,7 +89,9 @@ def test_a_rate_holds_from_its_request_to_the_next() -> None:
         [shade] = axes.patches
         assert (shade.get_x(), shade.get_width()) == (5.0, 3.0)
     assert timeline(CLIENT, "T", 8.5).axes[0].get_xlim()[1] == 8.5, "what plays after the run has not played"
-    assert timeline(CLIENT, "T", 1e3).axes[0].get_xlim() == rates.get_xlim()
+    rates, buffer = timeline(CLIENT, "T", 1e3).axes
+    assert rates.get_xlim()[1] == 12.0, "when all that came has played"
+    assert [line.get_xdata()[-1] for line in rates.lines[1:] + buffer.lines] == [12.0, 12.0, 12.0]
     course = {"time_s": [0.0, 1.0], "buffer_s": [1.0, 2.0], "latency_s": [3.0, 3.5]}
     rates, buffer = timeline({**CLIENT, "live": {"course": course}}, "T").axes
     assert len(rates.lines) == 2 and buffer.lines[0].get_ydata().tolist() == [1.0, 2.0]

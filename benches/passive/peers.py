@@ -52,8 +52,9 @@ PATTERNS: dict[str, Callable[[], Iterator[tuple[float, int]]]] = {
 def serve(port: int, control: bytes, pattern: Callable[[], Iterator[tuple[float, int]]] | None) -> None:
     """Take one connection, and send by a pattern; without one, take what comes."""
     with socket.create_server(("", port)) as listening:
+        # Before there is a connection: one that began with BBR, where that is the default, stays paced.
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control)
         connection, _ = listening.accept()
-    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     try:
         if pattern is None:

@@ -53,13 +53,14 @@ def timeline(client: Mapping[str, Any], title: str, end_s: float | None = None) 
     """Draw a viewing: above, what was asked for, played and measured; below, the buffer.
 
     Stalls are shaded in both. What is live is played at rates of its own, so that only what was asked for is
-    drawn above. What was to play after the run had ended (`end_s`) is not drawn.
+    drawn above. All is drawn until what came has played, or the run ends (`end_s`).
     """
     course = client.get("live", {}).get("course")
     frame = timeline_table(client)
+    until_s = None if end_s is None else min(end_s, _over(client, frame))
     with canvas(9.0, 5.2, title, nrows=2, sharex=True, height_ratios=(1.6, 1)) as (figure, (rates, buffer)):
-        _draw_rates(rates, frame, playing_table(client) if course is None else None)
-        _draw_buffer(buffer, client, frame, course)
+        _draw_rates(rates, client, frame, until_s, played=course is None)
+        _draw_buffer(buffer, (client, course), frame, until_s)
         for axes in (rates, buffer):
             for number, (start, stop) in enumerate(client["stalls"]):
                 label = "stall" if number == 0 and axes is rates else None
@@ -79,7 +80,16 @@ def timeline(client: Mapping[str, Any], title: str, end_s: float | None = None) 
     return figure
 
 
-def _draw_rates(axes: Axes, frame: pl.DataFrame, played: pl.DataFrame | None) -> None:
+def _over(client: Mapping[str, Any], frame: pl.DataFrame) -> float:
+    """Return when all that was asked for has come and played, and the last stall is over."""
+    plays = [begin_s + client["segment_s"] for begin_s in playing_table(client)["from_s"]]
+    asked = [*frame["request_s"], *frame["arrive_s"].drop_nulls()]
+    return max([*asked, *plays, *(stop for _, stop in client["stalls"])])
+
+
+def _draw_rates(
+    axes: Axes, client: Mapping[str, Any], frame: pl.DataFrame, end_s: float | None, *, played: bool
+) -> None:
     """Draw what was asked for and measured, and what was `played` if that is known."""
     axes.plot(
         frame["arrive_s"],
@@ -91,25 +101,34 @@ def _draw_rates(axes: Axes, frame: pl.DataFrame, played: pl.DataFrame | None) ->
         alpha=0.55,
         label="throughput of a segment",
     )
-    axes.step(frame["request_s"], frame["rate_kbps"], where="post", color=COLOURS[0], label="rate asked for")
-    if played is not None:
-        axes.step(
-            played["from_s"],
-            played["rate_kbps"],
-            where="post",
-            color=COLOURS[1],
-            linewidth=1.1,
-            label="rate playing",
-        )
+    asked = _held(frame["request_s"], frame["rate_kbps"], end_s)
+    axes.step(*asked, where="post", color=COLOURS[0], label="rate asked for")
+    if played:
+        table = playing_table(client)
+        last_s = (table["from_s"].max() or 0.0) + client["segment_s"]
+        plays = _held(table["from_s"], table["rate_kbps"], None if end_s is None else min(last_s, end_s))
+        axes.step(*plays, where="post", color=COLOURS[1], linewidth=1.1, label="rate playing")
     top = 1.15 * max(frame["rate_kbps"].max() or 1.0, frame["throughput_kbps"].quantile(0.75) or 1.0)
     axes.set(ylim=(0, top), ylabel="kb/s")
 
 
+def _held(at: pl.Series, what: pl.Series, end_s: float | None) -> tuple[list[float], list[float]]:
+    """Return steps, the last of which holds to the end: one alone would not be seen."""
+    times, values = at.to_list(), what.to_list()
+    if end_s is None or not times or end_s <= times[-1]:
+        return times, values
+    return [*times, end_s], [*values, values[-1]]
+
+
 def _draw_buffer(
-    axes: Axes, client: Mapping[str, Any], frame: pl.DataFrame, course: Mapping[str, Any] | None
+    axes: Axes,
+    viewing: tuple[Mapping[str, Any], Mapping[str, Any] | None],
+    frame: pl.DataFrame,
+    end_s: float | None,
 ) -> None:
     """Draw the level of the buffer; of what is live by its `course`, with the latency."""
-    at, level = _buffer(client, frame) if course is None else (course["time_s"], course["buffer_s"])
+    client, course = viewing
+    at, level = _buffer(client, frame, end_s) if course is None else (course["time_s"], course["buffer_s"])
     axes.plot(at, level, color=COLOURS[2], linewidth=1.2)
     if course is not None:
         axes.plot(course["time_s"], course["latency_s"], color=COLOURS[1], linewidth=1.1, label="latency")
@@ -120,8 +139,13 @@ def _draw_buffer(
     )
 
 
-def _buffer(client: Mapping[str, Any], frame: pl.DataFrame) -> tuple[list[float], list[float]]:
-    """Return the corners of the buffer's level: it falls between segments and jumps when one arrives."""
+def _buffer(
+    client: Mapping[str, Any], frame: pl.DataFrame, end_s: float | None = None
+) -> tuple[list[float], list[float]]:
+    """Return the corners of the buffer's level: it falls between segments and jumps when one arrives.
+
+    After the last, it falls to the end of the run, if it plays then.
+    """
     at: list[float] = []
     level: list[float] = []
     segment_s = client["segment_s"]
@@ -136,4 +160,11 @@ def _buffer(client: Mapping[str, Any], frame: pl.DataFrame) -> tuple[list[float]
             level.append(0.0)
         at += [row["arrive_s"], row["arrive_s"]]
         level += [max(left, 0.0), row["buffer_after_s"]]
+    if end_s is not None and end_s > at[-1] and client["play_s"] is not None:
+        waits = [stop for start, stop in client["stalls"] if start <= at[-1] < stop]
+        plays_s = min(max([at[-1], client["play_s"], *waits]), end_s)
+        empty_s = min(plays_s + level[-1], end_s)
+        left = level[-1] - (empty_s - plays_s)
+        at += [plays_s, empty_s, end_s]
+        level += [level[-1], left, left]
     return at, level
