@@ -205,9 +205,11 @@ def test_rows_of_hosts_have_both_ways_and_what_was_not_seen() -> None:
         "h (tcp): 3 packets gave no sample: no base",
         "h (tcp): the way to it was not seen: no reports",
     ]
-    unseen = HOST | {"to_remote": way, "from_remote": "not seen: no data", "discarded": {}}
+    late = way | {"discarded": {"echoed_after_a_pause": 1}}
+    unseen = HOST | {"to_remote": late, "from_remote": "not seen: no data", "discarded": {}}
     assert page._unseen({**about, "hosts": [unseen]}, 10)[4:] == [
-        "h (tcp): the way from it was not seen: no data"
+        "h (tcp): 1 packet to it gave no sample: echoed after a pause",
+        "h (tcp): the way from it was not seen: no data",
     ]
     nothing = {
         **about,

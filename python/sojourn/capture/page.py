@@ -11,6 +11,7 @@ from sojourn.capture import unmeasured
 from sojourn.errors import counted
 from sojourn.report import html
 from sojourn.report.figures.passive import MARKED, delay_cdf, delay_over_time, tcp_against_utp
+from sojourn.report.figures.values import upper
 from sojourn.report.files import Files
 from sojourn.report.sections import Section
 from sojourn.results.atomic import writing
@@ -133,6 +134,7 @@ class Way(NamedTuple):
 
     @property
     def mean(self) -> str:
+        """The mean delay in words."""
         return f"{'at least ' if self.delays['lower_bound'] else ''}{self.delays['mean_ms']:.1f} ms"
 
 
@@ -150,7 +152,7 @@ def _sentences(ways: Sequence[Way], min_samples: int) -> list[str]:
         return [f"No remote host gave {counted(min_samples, 'sample')} of queueing delay."]
     worst = max(ways, key=lambda way: way.delays["p95_ms"])
     if len({way[:2] for way in ways}) == 1:
-        first = "P" + ", ".join(f"{way.packets} waited {way.mean} on average" for way in ways)[1:] + "."
+        first = upper(", ".join(f"{way.packets} waited {way.mean} on average" for way in ways)) + "."
         longest = "Waits" if len(ways) == 1 else f"The longer queue is that of {worst.packets}"
     else:
         over = sum(way.delays["mean_ms"] > 100 for way in ways)
@@ -240,8 +242,11 @@ def _unseen(summary: Mapping[str, Any], min_samples: int) -> list[str]:
     ]
     for host in summary["hosts"]:
         who = f"{host['remote']} ({host['protocol']})"
-        for reason, count in host["discarded"].items():
-            lines.append(f"{who}: {counted(count, 'packet')} gave no sample: {reason.replace('_', ' ')}")
+        to_remote = host["to_remote"] if isinstance(host["to_remote"], Mapping) else {}
+        for way, delays in (("", host), (" to it", to_remote)):
+            for reason, count in delays.get("discarded", {}).items():
+                packets = f"{counted(count, 'packet')}{way}"
+                lines.append(f"{who}: {packets} gave no sample: {reason.replace('_', ' ')}")
         if host["from_remote"].startswith("not seen"):
             lines.append(f"{who}: the way from it was {host['from_remote']}")
         if isinstance(host["to_remote"], str):
