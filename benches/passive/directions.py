@@ -179,7 +179,7 @@ def judged(run: Run, folder: Path) -> list[dict[str, Any]]:
             ways["to-remote"] = ways["from-remote"][::-1]
             for direction, way in ways.items():
                 object_ = host if direction == "from-remote" else host["to_remote"]
-                if not run.waited(side, way):
+                if not (waited := run.waited(side, way)):
                     continue
                 mine = table.filter(
                     (pl.col("remote") == host["remote"])
@@ -187,12 +187,11 @@ def judged(run: Run, folder: Path) -> list[dict[str, Any]]:
                     & (pl.col("protocol") == "tcp")
                     & (pl.col("direction") == direction)
                 )
-                rows.append({"at": side, "from": way[0]} | _of(run, side, way, object_, mine))
+                rows.append({"at": side, "from": way[0]} | _of(run, side, waited, object_, mine))
     return rows
 
 
-def _of(run: Run, side: str, way: tuple[str, str], told: Any, samples: pl.DataFrame) -> dict[str, Any]:
-    waited = run.waited(side, way)
+def _of(run: Run, side: str, waited: list[float], told: Any, samples: pl.DataFrame) -> dict[str, Any]:
     true_ms = float(np.mean(waited))
     row: dict[str, Any] = {"true_ms": round(true_ms, 3), "packets": len(waited)}
     if isinstance(told, str):

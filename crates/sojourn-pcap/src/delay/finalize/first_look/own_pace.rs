@@ -5,6 +5,8 @@
 //! send as often as acknowledgements arrive, by twos and threes, so that what tells them apart is when they do not keep
 //! step: a pace that is a little quicker sends again before the next one came. It then echoes a stamp that it has
 //! echoed before, and that one packet alone had.
+//!
+//! Source: this project's own rule, from captures of Linux's connections; no published estimator from one side asks it.
 
 use crate::delay::log::entry::{AGAIN, DATA, Entry, UNCAUSED};
 
