@@ -281,7 +281,7 @@ def test_a_dry_run_counts_what_is_done_and_how_long_the_rest_takes(
     def listed(done: str, times: dict[str, float], as_json: bool = False) -> list[str]:
         campaign = SimpleNamespace(
             points=points, done=set(done), todo=[None] * (4 - len(done)), study=SimpleNamespace(name="s"),
-            store=SimpleNamespace(times=lambda: times),
+            store=SimpleNamespace(times=lambda: times), may_grow=False,
         )  # fmt: skip
         assert run._list([campaign], as_json) == 0  # type: ignore[list-item]
         return capsys.readouterr().out.splitlines()

@@ -14,6 +14,7 @@ from sojourn.cli import call
 from sojourn.errors import SojournError, quoted
 from sojourn.parts.clips import read_clip
 from sojourn.parts.ideal_link import read_trace
+from sojourn.study import Study
 
 STUDY = """name = "small"
 seed = 1
@@ -311,8 +312,21 @@ def test_studies_that_extend_in_a_circle_or_what_is_not_there(
     (tmp_path / "sub/b.toml").write_text('extends = "c.toml"\n')
     said = told(capsys, ["run", str(tmp_path / "a.toml"), "--dry-run"])
     assert "sub/b.toml extends 'c.toml': there is no such study file beside it" in said
+    assert "and none of that name ships" in said
     (tmp_path / "sub/b.toml").write_text(STUDY.replace("4Mbit", "4Mbps"))
     assert "sub/b.toml:8:18: " in told(capsys, ["run", str(tmp_path / "a.toml"), "--dry-run"])
+
+
+@pytest.mark.parametrize("name", ["imc14-quick.toml", "imc14-quick"])
+def test_a_study_extends_one_that_ships_unless_one_of_that_name_lies_beside_it(
+    tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "own.toml").write_text(f'extends = "{name}"\nname = "own"\nduration = "20s"\n')
+    document = Study.load(tmp_path / "own.toml").document
+    assert (document["name"], document["duration"]) == ("own", "20s")
+    assert document["sweep"] == Study.load("imc14-quick").document["sweep"]
+    (tmp_path / name).write_text(STUDY)
+    assert list(Study.load(tmp_path / "own.toml").document["sweep"]) == ["path.down.queue.limit"]
 
 
 def test_what_is_stored_of_a_study_that_extends_another_stands_by_itself(

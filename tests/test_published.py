@@ -218,6 +218,21 @@ def test_each_unit_is_brought_to_that_of_ours(unit: str, path: str, factor: floa
 def test_units_of_different_things_are_refused() -> None:
     with pytest.raises(SojournError, match=re.escape("numbers in % cannot be set beside web.plt_s.median")):
         factor_of("%", "web.plt_s.median")
+    with pytest.raises(SojournError, match=r"in ms cannot be set beside links\.up\.loss, which has no"):
+        factor_of("ms", "links.up.loss")
+    assert factor_of("ms", "links.up.limit.ms") == 1
+    assert factor_of("%", "links.up.loss") == 0.01, "a share"
+    assert factor_of("pkt", "links.up.occupancy_pkts") == 1
+
+
+def test_a_score_is_not_set_beside_a_time(tmp_path: Path) -> None:
+    cells = [{"ours": 1.0, "point": {"workload": "none", LIMIT: "8pkt"}}]
+    name = "published/imc14-fig7b-voip-access-upload.csv"
+    with pytest.raises(SojournError, match=r"which has no unit, cannot be set beside web\.plt_s\.median"):
+        compare(load(name), "web.plt_s.median", cells, {"direction": "user talks"})
+    (tmp_path / "own.csv").write_text("workload,load_time\nnone,1.5\n")
+    own = compare(load("own.csv", [tmp_path]), "web.plt_s.median", cells)
+    assert own.frame["published"][0] == 1.5, "of one's own table nothing is declared"
 
 
 @pytest.mark.parametrize(

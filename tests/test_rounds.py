@@ -79,10 +79,15 @@ with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(3) as three:
 
 def test_the_command_says_what_came_of_it(faked: Command) -> None:
     study(faked, most=6)
+    more = '; with repeat = "auto", more if these do not suffice'
+    listed = faked("run", "grid.toml", "--dry-run").stdout
+    assert listed.endswith(f"grid: 12 points, 0 done, 12 to do{more}\n")
+    assert more not in faked("run", "grid.toml", "--dry-run", "--only", "replication=0").stdout
     done = faked("run", "grid.toml", "--json")
+    assert "0 to do\n" in faked("run", "grid.toml", "--dry-run").stdout
     assert len(done.stdout.splitlines()) == sum(replications(faked, "results/grid").values())
     shown = faked("show", "results/grid").stdout
-    assert 'With repeat = "auto"' in shown and "not certain after 3 to 6 replications, the most" in shown
+    assert 'With repeat = "auto"' in shown and "not certain after 6 replications, the most" in shown
     fails = STUDY.format(limit=0.5, most=12, sleep=0) + 'raise = "a=1,path.down.queue.kind=fifo"\n'
     (faked.cwd / "grid.toml").write_text(fails)
     done = faked("run", "grid.toml", "--out", "bad", code=1)
@@ -146,6 +151,25 @@ def test_a_cell_goes_on_until_its_scores_are_known() -> None:
     assert reached(asked, open_ones, [near]).endswith(end)
     for unfinished in ((asked, open_ones, [wide]), (asked, {("", "a"): other}, [near])):
         assert reached(*unfinished).endswith("run the study again to go on.")
+
+
+def test_what_is_said_of_open_verdicts_counts_their_replications_alone() -> None:
+    def verdict(*values: float, lacking: int = 0) -> verdicts.Verdict:
+        goal = goals.Goal("browser.plt_s.median", 3.6, False, "a goal", "the study")
+        return verdicts.Verdict((verdicts.find(goal, Sample(values), 0.95, lacking=lacking),))
+
+    document = {"repeat": "auto", "repeat-at-most": 6}
+    certain, doubted = verdict(1.0, 1.1, 1.2), verdict(3.5, 3.6, 3.7, 3.5, 3.6, 3.7)
+    assert (certain.word, doubted.word) == (verdicts.YES, verdicts.CLOSE)
+    said = reached(document, {("", "a"): certain, ("", "b"): doubted}, [])
+    assert said.endswith("one verdict is not certain after 6 replications, the most that the study allows.")
+    without = verdict(1.0, 1.1, lacking=1)
+    assert without.of_length, "another run like these tells nothing"
+    said = reached(document, {("", "a"): without, ("", "b"): doubted}, [])
+    assert "2 of 2 verdicts are not certain after 3 to 6 replications, of which 6 are the most" in said
+    assert said.endswith("which longer runs tell, and not more of them.")
+    said = reached(document, {("", "a"): verdict(3.5, 3.6, 3.7), ("", "b"): certain}, [])
+    assert said.endswith("not certain yet after 3 replications; run the study again to go on.")
 
 
 def test_later_rounds_are_kept_of_cells_whose_first_results_still_hold() -> None:

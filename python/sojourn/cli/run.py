@@ -250,6 +250,8 @@ def _list(campaigns: list[Campaign], as_json: bool) -> int:
             if to_do and any(times):
                 took = duration(sum(times) / done * to_do)
                 said += f", about {took} of one core if they take as long as those that are done"
+            if campaign.may_grow:
+                said += '; with repeat = "auto", more if these do not suffice'
             print(said)
     sys.stdout.flush()
     return Exit.DONE

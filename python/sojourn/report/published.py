@@ -127,8 +127,13 @@ class Published:
                 f"{self.name} has no column of numbers {column!r} to compare with; "
                 f"its columns of numbers are {', '.join(numeric) or 'none'}"
             )
-        units = [each.unit for each in self.quantities if each.column == column]
-        return Quantity(column, path, units[0] if units else unit_of(column))
+        declared = [each for each in self.quantities if each.column == column]
+        unit = declared[0].unit if declared else unit_of(column)
+        if (ours := unit_of(path)) and not unit and any(each.path for each in declared):
+            raise SojournError(
+                f"{column} of {self.name}, which has no unit, cannot be set beside {path}, which is in {ours}"
+            )
+        return Quantity(column, path, unit)
 
     def _labels(self, row: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
         found = {}
@@ -302,7 +307,10 @@ def compare(
 
 def unit_of(name: str) -> str:
     """Return the unit in the name of a column or in the path of our number: ``ms`` in ``rtt_ms.mean``."""
-    for part in reversed(name.lower().split(".")):
+    *before, last = name.lower().split(".")
+    if before and last in _UNITS:  # As in `links.up.limit.ms`.
+        return _UNITS[last]
+    for part in (last, *reversed(before)):
         if (end := part.rsplit("_", 1)[-1]) != part and end in _UNITS:
             return _UNITS[end]
     return ""
@@ -313,9 +321,11 @@ def factor_of(unit: str, path: str) -> float:
     ours = unit_of(path)
     if not unit or unit == ours:
         return 1.0
-    factor = _FACTORS.get((unit, ours), 1.0 if not ours else None)
+    # Units that are not known here, as packets, are taken for those of a number without one.
+    factor = _FACTORS.get((unit, ours), 1.0 if not ours and unit not in _UNITS.values() else None)
     if factor is None:
-        raise SojournError(f"numbers in {unit} cannot be set beside {path}, which is in {ours}")
+        ours = f"is in {ours}" if ours else "has no unit"
+        raise SojournError(f"numbers in {unit} cannot be set beside {path}, which {ours}")
     return factor
 
 

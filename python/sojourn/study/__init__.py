@@ -17,6 +17,7 @@ from sojourn.errors import SojournError, printable, quoted
 from sojourn.study import library
 from sojourn.study.entries import counted_from_one
 from sojourn.study.grouped import grouped
+from sojourn.study.locations import located
 from sojourn.study.missing import explained
 from sojourn.study.point import Point, axes_of, label_text
 
@@ -65,10 +66,13 @@ class Study:
         """
         path, sets = library.locate(file), tuple(sets)
         text, name = _read(path), printable(str(file))
+        extended: list[tuple[str, str]] = []
         try:
-            document = _core.parse(text, name, list(sets), _extended(text, path))
+            extended = _extended(text, path)
+            document = _core.parse(text, name, list(sets), extended)
         except _core.StudyError as error:
-            raise _core.StudyError(counted_from_one(explained(str(error), text))) from None
+            message = located(explained(str(error), text), [(text, name), *extended])
+            raise _core.StudyError(counted_from_one(message)) from None
         return cls(document, str(file), sets, path.parent)
 
     @cached_property
@@ -162,13 +166,16 @@ def _extended(text: str, path: Path) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     seen = {path.resolve()}
     while (name := _core.extends(text, printable(str(path)))) is not None:
-        above, path = path, path.parent / name
+        above, path = path, library.beside(path, name)
         try:
             known, there = path.resolve() in seen, path.is_file()
         except (OSError, ValueError):
             known, there = False, False
         if not there:
-            raise SojournError(f"{above} extends {quoted(name)}: there is no such study file beside it")
+            raise SojournError(
+                f"{above} extends {quoted(name)}: there is no such study file beside it, "
+                "and none of that name ships"
+            )
         if known:
             raise SojournError(f"{above} extends {quoted(name)}, which extends it in turn")
         seen.add(path.resolve())

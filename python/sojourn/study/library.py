@@ -26,3 +26,16 @@ def locate(study: str | os.PathLike[str]) -> Path:
     if path.name == str(study) and not path.suffix and not path.exists() and path.name in names():
         return SHIPPED / f"{path.name}.toml"
     return path
+
+
+def beside(study: Path, name: str) -> Path:
+    """Return the file that a study names: relative to its own, or else a shipped study of this name.
+
+    The name of a shipped study may be written with its suffix or without.
+    """
+    path = study.parent / name
+    shipped = SHIPPED / f"{name.removesuffix('.toml')}.toml"
+    try:
+        return path if path.exists() or shipped.stem not in names() else shipped
+    except (OSError, ValueError):
+        return path

@@ -140,6 +140,11 @@ class Campaign:
         return bool(more)
 
     @property
+    def may_grow(self) -> bool:
+        """Whether the results of what is still to do may ask for another round."""
+        return self._further is not None and bool(self.todo)
+
+    @property
     def planned(self) -> int:
         """Number of simulations that are wanted, as far as is known now."""
         return len(self._wanted())
