@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 
 import polars as pl
@@ -175,3 +176,53 @@ def test_a_fifo_gets_the_truth_and_stays(sojourn, tmp_path):
     assert process.returncode == 0, err
     assert f"{rows.height} packets arrived" in out
     assert (tmp_path / "truth").is_fifo()
+
+
+BOTH = """name = "both"
+duration = "15s"
+[path]
+rtt = "50ms"
+down = {{ rate = "8Mbit", queue = {{ kind = {queue} }} }}
+up   = {{ rate = "2Mbit", queue = {{ kind = "fifo", limit = "64pkt" }} }}
+{flows}
+"""
+
+
+@pytest.mark.parametrize(("queue", "transport", "count"), [("red", "reno", 6), ("fq-codel", "cubic", 4)])
+def test_what_still_waits_at_the_end_is_not_lost(sojourn, tmp_path, queue, transport, count):
+    flows = "".join(
+        f'[[flows]]\nsource = {{ kind = "bulk" }}\ntransport = "{transport}"\ndirection = "down"\n'
+        f'rtt = "{20 + 30 * i}ms"\n'
+        for i in range(count)
+    )
+    study = tmp_path / "study.toml"
+    study.write_text(BOTH.format(queue=f'"{queue}", limit = "120pkt"', flows=flows))
+    sojourn("run", study, "--out", "out")
+    [ran] = [json.loads(file.read_text()) for file in (tmp_path / "out" / "points").glob("*.json")]
+    for side in ("servers", "clients"):
+        sojourn("export", study, f"{side}.pcapng", "--at", side)
+    [found] = sojourn.json("losses", "servers.pcapng", "clients.pcapng")
+    dropped = ran["links"]["down"]["dropped_pkts"]
+    assert dropped > 20 and abs(found["lost_pkts"] - dropped) <= 1 + dropped / 100
+
+
+@pytest.mark.parametrize("hop", [False, True])
+def test_a_packet_of_utp_is_the_same_wherever_it_is_seen(sojourn, tmp_path, hop):
+    """Data and reports of both ends: nothing is lost, and each is found behind the queue."""
+    flows = "".join(
+        f'[[flows]]\nsource = {{ kind = "bulk" }}\ntransport = "utp"\ndirection = "{way}"\n'
+        for way in ("down", "up")
+    )
+    text = BOTH.format(queue='"fifo", limit = "400pkt"', flows=flows).replace('"64pkt"', '"400pkt"')
+    if hop:
+        text = text.replace(
+            'rtt = "50ms"\n', 'client-delay = "10ms"\nserver-delay = "15ms"\n[[path.hop]]\nname = "a"\n'
+        )
+    study = tmp_path / "study.toml"
+    study.write_text(text)
+    front = "a" if hop else "clients"
+    for place in ("servers", front):
+        sojourn("export", study, f"{place}.pcapng", "--at", place)
+    for ways in ((front, "servers"), ("servers", front)):
+        [found] = sojourn.json("losses", *(f"{place}.pcapng" for place in ways))
+        assert found["lost_pkts"] == 0 and found["egress_pkts"] > 2000

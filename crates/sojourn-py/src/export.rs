@@ -2,9 +2,9 @@
 //!
 //! Each group of hosts has an address at either side, 10.1.x.y for clients and 10.2.x.y for servers, and each flow a
 //! port of its own at the client. TSval ticks from a random offset per connection, as in Linux since 4.10. Flows of the
-//! transport `utp` are written as uTP (BEP 29), their sequence numbers counted in segments; the difference that the
-//! near end reports is that of the last packet to arrive, the far end's its stamp minus the stamp that it echoes, so
-//! that it holds what an acknowledgement was delayed. Payloads are not written.
+//! transport `utp` are written as uTP (BEP 29), their sequence numbers counted in segments; the difference that an
+//! end reports is that of the last packet that arrived there, so that a packet is the same wherever it is seen: for
+//! each end that is not watched the run is made once more before. Payloads are not written.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -64,11 +64,30 @@ pub(crate) fn export<'py>(
         tick_ns,
         frames: 0,
         arrivals: Vec::new(),
-        differences: BTreeMap::new(),
+        reports: Reports::default(),
+        told: BTreeMap::new(),
     };
     let (outcome, written) = py.detach(|| {
         let mut written = Ok(());
         let Point { seed, replication, document } = &point;
+        let mut watch = |_: Time| Python::attach(|py| py.check_signals().is_ok());
+        for end in [Side::Client, Side::Server].into_iter().filter(|&end| tap != TapAt::Hosts(end) && has_utp(document))
+        {
+            let (told, mut reports) = (&mut capture.told, Reports::default());
+            let mut sink = |seen: &[Captured]| {
+                for packet in seen.iter().filter(|packet| is_utp(document, packet)) {
+                    if packet.direction.destination() == end {
+                        reports.arrived(packet);
+                    } else if let Some(what) = sent(packet) {
+                        told.insert(what, reports.of(packet.packet.flow));
+                    }
+                }
+            };
+            let hooks = RunHooks { tap: Some((TapAt::Hosts(end), &mut sink)), ..RunHooks::default() };
+            if sojourn_sim::run_into(document, *seed, *replication, &mut watch, hooks).is_none() {
+                return (None, written);
+            }
+        }
         let mut sink = |seen: &[Captured]| {
             for packet in seen {
                 if written.is_ok() {
@@ -77,7 +96,6 @@ pub(crate) fn export<'py>(
             }
         };
         let hooks = RunHooks { tap: Some((tap, &mut sink)), ..RunHooks::default() };
-        let mut watch = |_: Time| Python::attach(|py| py.check_signals().is_ok());
         (sojourn_sim::run_into(document, *seed, *replication, &mut watch, hooks), written)
     });
     py.check_signals()?;
@@ -99,8 +117,42 @@ struct Capture {
     frames: u32,
     /// Frame number, link and row in the packet log of each packet that has crossed a queue on its way here.
     arrivals: Vec<(u32, u8, u32)>,
-    /// For each uTP flow: arrival of its last packet minus that packet's stamp, in µs.
-    differences: BTreeMap<u32, u32>,
+    /// What the watched end's uTP packets report.
+    reports: Reports,
+    /// What those of the ends report that are not watched.
+    told: BTreeMap<Sent, u32>,
+}
+
+/// A segment by its flow, the time at which it was sent, and its numbers.
+type Sent = (u32, u64, u64, Option<u64>);
+
+fn sent(seen: &Captured) -> Option<Sent> {
+    seen.packet.segment_of().map(|segment| (seen.packet.flow, segment.stamp.0, segment.seq, segment.ack))
+}
+
+fn has_utp(scenario: &Scenario) -> bool {
+    scenario.flows.iter().any(|flows| flows.transport == Transport::Utp)
+}
+
+fn is_utp(scenario: &Scenario, seen: &Captured) -> bool {
+    scenario.flows.get(usize::from(seen.group)).is_some_and(|flows| flows.transport == Transport::Utp)
+}
+
+/// For each uTP flow: arrival at an end of its last packet minus that packet's stamp, in µs.
+#[derive(Default)]
+struct Reports(BTreeMap<u32, u32>);
+
+impl Reports {
+    fn arrived(&mut self, seen: &Captured) {
+        if let Some(segment) = seen.packet.segment_of() {
+            self.0.insert(seen.packet.flow, micros(seen.at).wrapping_sub(micros(segment.stamp)).max(1));
+        }
+    }
+
+    /// What a packet of the flow reports that leaves that end now; 0 if none has arrived there.
+    fn of(&self, flow: u32) -> u32 {
+        self.0.get(&flow).copied().unwrap_or(0)
+    }
 }
 
 impl Capture {
@@ -113,13 +165,16 @@ impl Capture {
         let group = scenario.flows.get(usize::from(seen.group));
         let (header, payload) = match seen.packet.segment_of() {
             None => (Header::Udp, seen.packet.bytes().saturating_sub(28)),
-            Some(segment) if group.is_some_and(|flows| flows.transport == Transport::Utp) => {
+            Some(segment) if is_utp(scenario, seen) => {
                 let mss = group.map_or(1448, |flows| flows.mss.0);
                 let mut header = utp_header(&segment, seen.direction, flow, mss);
+                if self.tap == TapAt::Hosts(seen.direction.destination().other()) {
+                    header.difference = self.reports.of(flow);
+                } else {
+                    header.difference = sent(seen).and_then(|what| self.told.remove(&what)).unwrap_or(0);
+                }
                 if self.is_end(seen.direction.destination()) {
-                    self.differences.insert(flow, micros(seen.at).wrapping_sub(header.stamp).max(1));
-                } else if matches!(self.tap, TapAt::Hosts(_)) {
-                    header.difference = self.differences.get(&flow).copied().unwrap_or(0);
+                    self.reports.arrived(seen);
                 }
                 (Header::Utp(header), segment.payload())
             }
@@ -207,11 +262,7 @@ fn utp_header(segment: &sojourn_net::tcp::Segment, direction: Direction, flow: u
         kind,
         connection: if direction == Direction::Up { id.wrapping_add(u16::from(kind != utp::SYN)) } else { id },
         stamp: micros(segment.stamp),
-        difference: if segment.echo == Time::NEVER {
-            0
-        } else {
-            micros(segment.stamp).wrapping_sub(micros(segment.echo)).max(1)
-        },
+        difference: 0,
         seq: number(segment.seq).wrapping_add(1),
         ack: segment.ack.map_or(0, number),
     }

@@ -4,8 +4,9 @@
 //! A packet that leaves is the one in front with the same identity. Where several look the same (datagrams with the
 //! same bytes, say), a flow keeps its order, and of those that are left the one is taken whose time in the queue is
 //! nearest to that of the packet that left before. Of packets that came so late that they could still wait when the
-//! capture behind the queue ended, or be on a longer way than what left, those are lost that found the queue as long as
-//! others did that were. A packet that has not left after a time several times as long as the queue ever took is lost.
+//! capture behind the queue ended, or be on a longer way than what left, those are lost that found the queue so long
+//! that most others which did were: a queue that drops early (RED, CoDel) loses few of those that find it as long as
+//! one that it dropped. A packet that has not left after a time several times as long as the queue ever took is lost.
 //! Memory is that of the packets which are still undecided, and of one entry for each flow.
 
 use super::clock_offset::Survey;
@@ -20,6 +21,10 @@ const AHEAD_NS: i64 = 1_000_000_000;
 const LONGEST_WAIT_NS: i64 = 60_000_000_000;
 /// Undecided packets at most: beyond, the oldest are called lost.
 const MOST_UNDECIDED: usize = 1 << 22;
+/// Longer queues count as this long.
+const LONGEST_QUEUE: usize = 1 << 16;
+/// Flows are in one queue if no more than one in so many packets leaves after one that came later.
+const IN_ORDER: u64 = 20;
 const NONE: u64 = u64::MAX;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,8 +84,12 @@ pub(super) struct Matcher {
     last_wait: i64,
     /// Row after the last one that left.
     next_to_leave: u64,
-    /// Shortest queue that a lost packet found.
-    least_full: usize,
+    /// Packets that left after one that came later.
+    overtaken: u64,
+    /// By the length of the queue that they found: packets, and those of them that were lost.
+    found: Vec<[u64; 2]>,
+    /// The shortest queue that is full; known once packets came too late to tell whether they wait.
+    full: Option<usize>,
     waiting: BinaryHeap<Reverse<(i64, u32)>>,
     waiting_bytes: u64,
     pub(super) counts: Counts,
@@ -113,7 +122,6 @@ impl Matcher {
             longest: survey.longest_ns,
             egress_span: (span.0.saturating_sub(survey.offset_ns), span.1.saturating_sub(survey.offset_ns)),
             ingress_span: survey.ingress_span,
-            least_full: usize::MAX,
             ..Self::default()
         }
     }
@@ -160,6 +168,7 @@ impl Matcher {
                 let row = &mut self.rows[(number - self.first) as usize];
                 row.fate = Fate::Left(at.max(row.arrive));
                 self.last_wait = at.saturating_sub(row.arrive);
+                self.overtaken += u64::from(number < self.next_to_leave);
                 self.next_to_leave = self.next_to_leave.max(number + 1);
                 self.counts.longest_wait = self.counts.longest_wait.max(self.last_wait);
                 let flow = &mut self.flows[row.flow as usize];
@@ -250,14 +259,19 @@ impl Matcher {
         }
         if fate == Fate::Lost {
             let late = row.arrive > end - self.longest.max(self.counts.longest_wait);
-            let may_wait = late && (number >= self.next_to_leave || self.goes_farther(&row, end));
-            if row.arrive < begin || (may_wait && self.waiting.len() < self.least_full) {
+            let may_wait = late && (number >= self.next_in_its_queue(&row) || self.goes_farther(&row, end));
+            if row.arrive < begin || (may_wait && self.waiting.len() < self.full()) {
                 self.counts.outside += 1;
                 return;
             }
-            self.least_full = self.least_full.min(self.waiting.len());
         }
         self.write(&row, fate);
+    }
+
+    /// The row after the last one that left the queue of this one: where flows overtake each other, each has its own.
+    fn next_in_its_queue(&self, row: &Row) -> u64 {
+        let fair = self.overtaken * IN_ORDER > self.counts.left;
+        if fair { self.flows[row.flow as usize].next_row } else { self.next_to_leave }
     }
 
     /// Whether a packet that left the queue before the next one in front did would still have come after `end`: the
@@ -269,6 +283,19 @@ impl Matcher {
         });
         let shortest = |flow: u32| self.flows[flow as usize].shortest;
         next.zip(shortest(row.flow)).is_some_and(|((flow, at), own)| at + own - shortest(flow).unwrap_or(own) > end)
+    }
+
+    /// The shortest queue of which most packets were lost that found it so long, or longer.
+    fn full(&mut self) -> usize {
+        let longest_first = self.found.iter().enumerate().rev();
+        *self.full.get_or_insert_with(|| {
+            let mut sum = [0; 2];
+            let lost = longest_first.filter(|(_, [packets, lost])| {
+                sum = [sum[0] + packets, sum[1] + lost];
+                lost * 2 > *packets && sum[1] * 2 > sum[0]
+            });
+            lost.last().map_or(usize::MAX, |(length, _)| length)
+        })
     }
 
     /// Lets go of the packets that have left by `now`.
@@ -296,6 +323,12 @@ impl Matcher {
         log.drop_cause.push(if fate == Fate::Lost { DropCause::Unknown as u8 } else { NOT_DROPPED });
         log.depart_ns.push(if let Fate::Left(at) = fate { (at - start).max(0) } else { -1 });
         self.counts.arrived += 1;
+        let found = self.waiting.len().min(LONGEST_QUEUE);
+        if self.found.len() <= found {
+            self.found.resize(found + 1, [0; 2]);
+        }
+        let [packets, lost] = &mut self.found[found];
+        (*packets, *lost) = (*packets + 1, *lost + u64::from(fate == Fate::Lost));
         match fate {
             Fate::Left(at) => {
                 self.counts.left += 1;
