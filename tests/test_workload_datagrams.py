@@ -35,3 +35,19 @@ def test_even_datagrams_are_even_again(sojourn, tmp_path, queue):
     # 25 take 100 ms, and 4 ms more where one was lost. As they were seen behind the FIFO it is 11 ms.
     off_ms = np.abs(at_ms[25:] - at_ms[:-25] - 100)
     assert np.quantile(off_ms, 0.9) < 4
+
+
+def test_what_is_mostly_datagrams_is_said_to_give_way_to_nobody(sojourn, tmp_path):
+    for rate, said in (("50kbit", False), ("2Mbit", True)):
+        study = tmp_path / "study.toml"
+        study.write_text(
+            'name = "open"\nduration = "8s"\n[path]\nrtt = "40ms"\n'
+            'down = { rate = "4Mbit", queue = { kind = "fifo", limit = "50pkt" } }\n'
+            'up = { rate = "1Mbit", queue = { kind = "fifo", limit = "50pkt" } }\n'
+            '[[flows]]\nsource = { kind = "bulk" }\ntransport = "cubic"\ndirection = "down"\n'
+            f'[[flows]]\nsource = {{ kind = "cbr", rate = "{rate}", size = "800B" }}\n'
+            'transport = "udp"\ndirection = "down"\n'
+        )
+        sojourn("export", study, "run.pcapng")
+        [found] = sojourn.json("workload", "run.pcapng", "-o", "w.parquet")
+        assert any("of the bytes are datagrams" in note for note in found["notes"]) == said

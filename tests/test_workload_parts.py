@@ -304,7 +304,7 @@ def test_what_captures_did_not_show_is_counted() -> None:
     told = {"damage": ["x"], "sides_by_ttl": False, "beyond_bound": 4,
             "turns": {"bytes": np.array([1, 2**32])}}  # fmt: skip
     assert [said.split(" ")[0] for said in _notes(told, connections(*rows))] == [
-        "x", "1", "3", "1", "1", "hop", "4", "turns",
+        "x", "1", "3", "1", "1", "25", "hop", "4", "turns",
     ]  # fmt: skip
     fine = {
         **told,

@@ -41,12 +41,15 @@ import polars as pl
 
 from sojourn import _core
 from sojourn.errors import SojournError, counted
+from sojourn.study.units import percent
 
 _UNKNOWN = (
     "rtt_ns",
     *(f"{end}_{what}" for end in "ab" for what in ("part_ns", "mss", "initial_window", "window")),
 )
 _MOST_BYTES = 2**32 - 1
+_OPEN_LOOP = 0.1
+"""Datagrams with a larger share of the bytes decide what a replay meets."""
 _LONGEST_NS = 2**60
 """Longest time that a workload's reader takes."""
 
@@ -154,6 +157,13 @@ def _notes(found: dict, table: pl.DataFrame) -> list[str]:
         has, it = ("has", "it") if count == 1 else ("have", "them")
         said.append(
             f"{counted(count, 'connection')} {has} no round-trip time; a replay gives {it} the path's"
+        )
+    size = pl.col("a_bytes") + pl.col("b_bytes")
+    every, paced = (of.select(size.sum()).item() for of in (table, table.filter(~pl.col("tcp"))))
+    if paced > _OPEN_LOOP * every:
+        said.append(
+            f"{percent(paced / every, 0)} of the bytes are datagrams: a replay sends them at their recorded "
+            "times, however long they wait and however many are lost, where QUIC and uTP would slow down"
         )
     if not found["sides_by_ttl"]:
         said.append("hop limits do not tell the two sides apart: who opens connections is taken for a client")
