@@ -16,7 +16,7 @@ use crate::delay::track::{Before, Track};
 /// A receiver's delayed acknowledgement waits for no less, ns (40 ms in Linux): a queue grows less from one to the
 /// next.
 pub(crate) const DELAYED_ACK: f64 = 25e6;
-/// After so many in a row that seem delayed the queue did grow.
+/// After so many in a row that seem delayed, and were sent soon after each other, the queue did grow.
 const MOST_DELAYED: u8 = 8;
 /// Echoes by senders that paused for no longer than this, ns, tell when the packet that they echo arrived.
 pub(crate) const PAUSE: f64 = 3e6;
@@ -199,7 +199,9 @@ impl Sampler {
         // What stood then has drained since.
         let stands = (waited - (sent - last) as f64).max(0.0);
         if entry.is(LONE) && !entry.is(SPOKEN) && delay > stands + DELAYED_ACK && delayed < MOST_DELAYED {
-            before.toward.2 += 1;
+            // The second that arrives ends any delay of the first's (RFC 5681 §4.2).
+            let soon = (sent.saturating_sub(std::mem::replace(&mut before.alone, sent)) as f64) < DELAYED_ACK;
+            before.toward.2 += u8::from(soon);
             return Err((Discard::DelayedAck, [0.0, delay]));
         }
         let (mut error, mut paused) = (back.error, false);
@@ -365,6 +367,22 @@ mod tests {
                 };
                 assert!(alone(1000, 20) && alone(1001, 30));
                 assert_eq!(alone(1001 + later, 40), told, "{later}");
+            });
+        }
+    }
+
+    #[test]
+    fn many_that_seem_acknowledged_late_show_a_queue_only_where_the_next_would_have_ended_that() {
+        // Twelve that seem to have waited 40 ms, sent so many ms after each other; how many are told of.
+        for (apart, told) in [(10, 3), (24, 3), (25, 0), (300, 0)] {
+            ask_sampler(0.0, |sampler| {
+                let mut before = Before::default();
+                let alone = (0..12i64).filter(|i| {
+                    let sent = i * apart * 1_000_000;
+                    let entry = Entry::new(1, sent + 80_000_000, 0, DATA | TOWARD | LONE, Some(80_000));
+                    sampler.toward(&mut before, (&entry, sent), 0.0, 40e6).is_ok()
+                });
+                assert_eq!(alone.count(), told, "{apart}");
             });
         }
     }

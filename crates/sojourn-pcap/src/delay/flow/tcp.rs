@@ -188,7 +188,8 @@ impl TcpFlow {
                 return;
             }
             if ends.to_near_at_once() && state.options.estimator != Choice::Reported {
-                return self.toward(state, seen, segment, (stamp, echo, heard.marks & NEXT != 0), echoed);
+                let next = heard.marks & NEXT != 0 && heard.more_to_send;
+                return self.toward(state, seen, segment, (stamp, echo, next), echoed);
             }
         } else if known && ends.at_once_to_far() && state.options.estimator != Choice::Reported {
             if segment.payload > 0 {
@@ -389,48 +390,56 @@ mod tests {
 
     #[test]
     fn data_tells_what_caused_it_and_whether_its_sender_waited_for_that() {
-        // The far side sends 100 bytes each, the near one acknowledgements.
-        let packets = [
-            (0.0, true, [1, 1], (10, 5)),
-            (0.1, false, [1, 101], (50, 10)),
-            (40.0, true, [101, 1], (30, 50)),
-            (70.0, true, [201, 1], (60, 50)),
-            (70.1, false, [1, 201], (120, 30)),
-            (110.0, true, [301, 1], (100, 120)),
-            (110.1, false, [1, 201], (160, 100)),
-            (190.0, true, [501, 1], (180, 160)),
-            (200.0, true, [601, 1], (190, 160)),
-            // Of several that had the stamp the last may have caused it.
-            (210.0, false, [1, 701], (260, 190)),
-            (210.1, false, [1, 701], (260, 190)),
-            (250.0, true, [701, 1], (240, 260)),
-            (255.0, true, [801, 1], (245, 260)),
-            (290.0, true, [101, 1], (280, 260)),
-        ];
-        let packets = packets.map(|(ms, far, numbers, stamps)| (ms, far, numbers, stamps, u16::from(far) * 100, ACK));
-        let log = &seen(&packets, false).state.log;
-        let told =
-            |entry: &Entry| [DATA, UNPROMPTED, TOWARD, ECHOED, AWAITED, UNCAUSED].map(|flag| u8::from(entry.is(flag)));
-        let found = (0..).map_while(|place| log.get(place)).map(|(_, entry)| told(entry));
-        assert_eq!(
-            found.collect::<Vec<_>>(),
-            [
-                [1, 1, 0, 0, 0, 0],
-                [1, 0, 0, 0, 0, 0],
-                // All was acknowledged, so that it sent of its own accord.
-                [0, 0, 1, 1, 0, 0],
-                [1, 1, 0, 0, 0, 1],
-                [1, 0, 0, 0, 0, 0],
-                [0, 0, 1, 1, 1, 0],
-                [1, 0, 0, 0, 0, 0],
-                [0, 0, 1, 1, 0, 0], // What is missing before it may have echoed it first.
-                [1, 1, 0, 0, 0, 1],
-                [1, 0, 0, 0, 0, 0],
-                [0, 0, 1, 1, 0, 0],
-                [1, 1, 0, 0, 0, 0],
-                // Again, as after a timeout.
-                [1, 0, 0, 0, 1, 0],
-            ]
-        );
+        // Two full segments at once show that the far side has more to send. If not, it sends one message each time.
+        for (stamp, more) in [(10, 1), (11, 0)] {
+            // The far side's segments by their number, the near one's acknowledgements.
+            let packets = [
+                (0.0, true, [0, 0], (10, 5)),
+                (0.0, true, [1, 0], (stamp, 5)),
+                (0.1, false, [0, 2], (50, stamp)),
+                (40.0, true, [2, 0], (30, 50)),
+                (70.0, true, [3, 0], (60, 50)),
+                (70.1, false, [0, 3], (120, 30)),
+                (110.0, true, [4, 0], (100, 120)),
+                (110.1, false, [0, 3], (160, 100)),
+                (190.0, true, [6, 0], (180, 160)),
+                (200.0, true, [7, 0], (190, 160)),
+                // Of several that had the stamp the last may have caused it.
+                (210.0, false, [0, 8], (260, 190)),
+                (210.1, false, [0, 8], (260, 190)),
+                (250.0, true, [8, 0], (240, 260)),
+                (255.0, true, [9, 0], (245, 260)),
+                (290.0, true, [2, 0], (280, 260)),
+            ];
+            let packets = packets.map(|(ms, far, numbers, stamps)| {
+                (ms, far, numbers.map(|number| number * 1000 + 1), stamps, u16::from(far) * 1000, ACK)
+            });
+            let log = &seen(&packets, false).state.log;
+            let told = |entry: &Entry| {
+                [DATA, UNPROMPTED, TOWARD, ECHOED, AWAITED, UNCAUSED].map(|flag| u8::from(entry.is(flag)))
+            };
+            let found = (0..).map_while(|place| log.get(place)).map(|(_, entry)| told(entry));
+            assert_eq!(
+                found.collect::<Vec<_>>(),
+                [
+                    [1, 1, 0, 0, 0, 0],
+                    [1, 1, 0, 0, 0, 0],
+                    [1, 0, 0, 0, 0, 0],
+                    // All was acknowledged, so that it sent of its own accord.
+                    [0, 0, 1, 1, 0, 0],
+                    [1, 1, 0, 0, 0, 1],
+                    [1, 0, 0, 0, 0, 0],
+                    [0, 0, 1, 1, more, 0],
+                    [1, 0, 0, 0, 0, 0],
+                    [0, 0, 1, 1, 0, 0], // What is missing before it may have echoed it first.
+                    [1, 1, 0, 0, 0, 1],
+                    [1, 0, 0, 0, 0, 0],
+                    [0, 0, 1, 1, 0, 0],
+                    [1, 1, 0, 0, 0, 0],
+                    // Again, as after a timeout.
+                    [1, 0, 0, 0, 1, 0],
+                ]
+            );
+        }
     }
 }

@@ -29,6 +29,9 @@ pub(crate) const AHEAD: u8 = 64;
 /// And right after that: nothing is missing before it.
 pub(crate) const NEXT: u8 = 128;
 
+/// Every host takes segments of so much data (RFC 9293 §3.7.1).
+const LEAST_FULL: u32 = 536;
+
 /// What a segment is.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Heard {
@@ -38,6 +41,8 @@ pub(crate) struct Heard {
     pub(crate) round_trip: Option<i64>,
     /// [`REOPENED`] and so on.
     pub(crate) marks: u8,
+    /// The last segment with data was a full one: whoever sent it had more to send, and waited for the network.
+    pub(crate) more_to_send: bool,
 }
 
 #[derive(Debug, Default)]
@@ -48,6 +53,10 @@ struct Side {
     older: u8,
     route: Route,
     highest: u32,
+    /// Payload and stamp of the last segment with data.
+    data: (u32, u32),
+    /// Payload of full segments: the least of which two followed each other at once; 0 if none did.
+    full: u32,
     /// End and time of data that waits for its acknowledgement (one at a time, never a retransmission: Karn's rule).
     probe: Option<(u32, i64)>,
 }
@@ -88,6 +97,8 @@ impl Connection {
             heard.round_trip = Some(time - sent);
         }
         heard.marks |= me.occupy(segment, time);
+        heard.more_to_send = me.full > 0 && me.data.0 >= me.full;
+        me.filled(segment);
         if let (Some((value, _)), 0) = (segment.stamps(), segment.flags & RST) {
             if me.route.changed(ttl) && known {
                 heard.marks |= REROUTED;
@@ -117,6 +128,18 @@ impl Side {
             self.highest = end;
         }
         if next { AHEAD | NEXT } else { u8::from(ahead) * AHEAD }
+    }
+
+    /// Two of one length at once are what a longer write was cut into: their sender had more than fits into one.
+    #[inline]
+    fn filled(&mut self, segment: &Segment) {
+        if segment.payload > 0 {
+            let data = (segment.payload, segment.stamps().map_or(0, |(value, _)| value));
+            if data == self.data && data.0 >= LEAST_FULL && (self.full == 0 || data.0 < self.full) {
+                self.full = data.0;
+            }
+            self.data = data;
+        }
     }
 
     /// The next stamp on the line of this side's clock. Nothing of a packet that was overtaken; if the clock was set,

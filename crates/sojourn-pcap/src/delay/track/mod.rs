@@ -53,9 +53,11 @@ with_defaults! {
     /// What the packets of a track before one tell of its delay.
     #[derive(Debug, Clone, Copy)]
     pub(crate) struct Before {
-        /// When the last packet to the sender was sent that was told of, and what it waited, ns; how many since were
-        /// left out as acknowledged late.
+        /// When the last packet to the sender was sent that was told of, and what it waited, ns; how many since seem
+        /// acknowledged late, though the next one, sent soon after, would have ended that.
         pub(crate) toward: (i64, f64, u8),
+        /// When the last of those that may have been acknowledged late was sent, ns.
+        pub(crate) alone: i64 = i64::MIN,
         /// Stamps of the last packet and of the one before.
         pub(crate) sent_at: [i64; 2] = [i64::MIN; 2],
         /// Stamp of the last packet, and how long after it the packet was sent, ns.
