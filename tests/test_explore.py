@@ -196,3 +196,21 @@ def test_the_map_is_walked_by_keyboard(page: Path, browser: Any) -> None:
         last = tab.evaluate("document.activeElement.dataset.cell")
         tab.keyboard.press("ArrowRight")
         assert tab.evaluate("document.activeElement.dataset.cell") == last
+
+
+def test_numbers_that_read_alike_are_drawn_as_one_line(page: Path, browser: Any) -> None:
+    def axis(tab: Any, values: list[float], x: list[float], **more: list[str]) -> list[float]:
+        series = [{"name": "a", "values": values}]
+        spec = {"x": x, "xTitle": "", "yTitle": "", "says": "", "series": series, **more}
+        plot = f"explorer.chart(document.createElement('div'), {json.dumps(spec)})"
+        ends = "[plot.scales.x.min, plot.scales.x.max, plot.scales.y.min, plot.scales.y.max]"
+        # Axes are found when the plot is drawn, after the call.
+        return tab.evaluate(f"async () => {{ const plot = {plot}; await 0; await 0; return {ends}; }}")
+
+    with opened(browser, page, *WIDE, "light") as tab:
+        assert axis(tab, [3.7404, 3.7406, 3.7406], [0, 1, 2], ticks=["a", "b", "c"]) == pytest.approx(
+            [-0.3, 2.3, 3.632, 3.849], abs=2e-3
+        )
+        assert axis(tab, [1.0, 4.0], [99.98, 99.99]) == pytest.approx([97.49, 102.48, 0.76, 4.24], abs=0.01)
+        assert axis(tab, [0.0, 0.0], [0, 60]) == pytest.approx([0, 60, 0, 1.16]), "nothing has room, too"
+        assert axis(tab, [10.0, 20.0], [5, 8]) == pytest.approx([5, 8, 9.2, 20.8])

@@ -18,7 +18,7 @@ from sojourn.errors import SojournError, counted
 from sojourn.results import Results
 from sojourn.results.duration import duration
 from sojourn.study import Study, assignments, selection
-from sojourn.study.replications import AUTO, to_precision
+from sojourn.study.replications import to_precision
 from sojourn.sweep import rounds
 from sojourn.sweep.campaign import Campaign
 from sojourn.sweep.testbed.others import others, told
@@ -134,14 +134,39 @@ def _execute(
     # Polars lets system calls go on after an interrupt: nobody would hear of it before a point is done.
     signal.siginterrupt(signal.SIGINT, True)
     started = time.monotonic()
-    missing = sum(len(campaign.todo) for campaign in campaigns)
     before = sum(len(campaign.done) for campaign in campaigns)
+    failures = _run_all(campaigns, jobs, scheduler, as_json)
+    for campaign in campaigns if keep_media else []:
+        kept = campaign.keep_media()
+        warn(f"{kept} video streams are in {campaign.store.media}" if kept else "there is no video to keep")
+    planned = _planned(campaigns)
+    if failures:
+        warn(f"{failures} of {counted(planned, 'point')} failed; the same command tries them again")
+    not_held = sum(len(campaign.not_held()) for campaign in campaigns)
+    if not_held:
+        warn(
+            f"the bed did not hold in {not_held} of {counted(planned, 'point')}, nor when each was run once "
+            "more: such numbers are not the queues' doing alone; the results are marked, and sojourn show "
+            "says why"
+        )
+    if not as_json:
+        how = "run on the testbed" if campaigns[0].on_testbed else "simulated"
+        took = duration(time.monotonic() - started)
+        counts = f"{planned - before - failures} {how} in {took}, {before} already there"
+        _tell_end(campaigns, counts + (f", {failures} failed" if failures else ""))
+    return Exit.FAILED if failures or not_held else Exit.DONE
+
+
+def _run_all(campaigns: list[Campaign], jobs: int | None, scheduler: str | None, as_json: bool) -> int:
+    """Run what is not on disk yet; return how many points failed."""
+    missing = sum(len(campaign.todo) for campaign in campaigns)
+    done = sum(len(campaign.done) for campaign in campaigns)
     failures = 0
     on_testbed = any(campaign.on_testbed for campaign in campaigns)
     if on_testbed:
         jobs = 1
-    grows = any(campaign.study.document.get("repeat") == AUTO for campaign in campaigns)
-    jobs = jobs or cores() if grows and missing else min(jobs or cores(), max(missing, 1))
+    grows = any(campaign.may_grow for campaign in campaigns)
+    jobs = jobs or cores() if grows else min(jobs or cores(), max(missing, 1))
     with (
         resumable(lambda: f"{sum(each.stored() for each in campaigns)} of {_planned(campaigns)} points"),
         ExitStack() as ended,
@@ -158,37 +183,23 @@ def _execute(
         for campaign in campaigns:
             campaign.prepare()
             ended.callback(campaign.store.tidy)
-        with Progress(before + missing, before) as progress:
+        with Progress(done + missing, done) as progress:
             for campaign in campaigns:
                 failures += _run_one(campaign, workers, progress, as_json)
-    planned = _planned(campaigns)
-    missing = planned - before
-    for campaign in campaigns if keep_media else []:
-        kept = campaign.keep_media()
-        warn(f"{kept} video streams are in {campaign.store.media}" if kept else "there is no video to keep")
-    if failures:
-        warn(f"{failures} of {counted(planned, 'point')} failed; the same command tries them again")
-    not_held = sum(len(campaign.not_held()) for campaign in campaigns)
-    if not_held:
-        warn(
-            f"the bed did not hold in {not_held} of {counted(planned, 'point')}, nor when each was run once "
-            "more: such numbers are not the queues' doing alone; the results are marked, and sojourn show "
-            "says why"
-        )
-    if not as_json:
-        took = duration(time.monotonic() - started)
-        how = "run on the testbed" if campaigns[0].on_testbed else "simulated"
-        counts = f"{missing - failures} {how} in {took}, {before} already there"
-        for campaign in campaigns:
-            print(f"{campaign.study.name}: results in {campaign.store.path}")
-            if taken := campaign.taken_over():
-                warn(f"note: {taken}")
-            if sentence := rounds.said(Results(campaign.store.path)):
-                print(sentence)
-        print(f"{counted(planned, 'point')}: {counts}" + (f", {failures} failed" if failures else ""))
-        if campaigns[-1].done:
-            print("Next:", again("report", campaigns[-1].store.path))
-    return Exit.FAILED if failures or not_held else Exit.DONE
+    return failures
+
+
+def _tell_end(campaigns: list[Campaign], counts: str) -> None:
+    """Print where the results are, what came of rounds, how many points there are, and what to do next."""
+    for campaign in campaigns:
+        print(f"{campaign.study.name}: results in {campaign.store.path}")
+        if taken := campaign.taken_over():
+            warn(f"note: {taken}")
+        if sentence := rounds.said(Results(campaign.store.path)):
+            print(sentence)
+    print(f"{counted(_planned(campaigns), 'point')}: {counts}")
+    if campaigns[-1].done:
+        print("Next:", again("report", campaigns[-1].store.path))
 
 
 def _planned(campaigns: list[Campaign]) -> int:

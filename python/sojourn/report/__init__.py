@@ -77,8 +77,7 @@ def write_report(
     target = Path(out) if out is not None else found.store.path
     about = answered(found, results, axes)
     worst, link, looked_at = _worst(results, axes, about)
-    where = cell_name(worst, "the one point")
-    where = "the captures" if found.captured else where
+    where = "the captures" if found.captured else cell_name(worst, "the one point")
     shown = dict.fromkeys([*score_paths(results), *scalar_paths(drawn)])
     findings, not_judged = judge(found.document, results)
     with writing(target):
@@ -119,8 +118,7 @@ def write_report(
             limits=[
                 *left_out,
                 *_to_know(found, results, shown, sections),
-                *(f"{clause}." for clause in idle.unread(axes, found.document)),
-                *(f"{clause}." for clause in starved(cells.values())),
+                *(f"{clause}." for clause in [*idle.unread(axes, found.document), *starved(cells.values())]),
                 *([heard.note] if heard.note and not heard.sounds else []),
             ],
             reproduce=reproduce(found, results),

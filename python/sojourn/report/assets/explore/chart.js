@@ -49,6 +49,13 @@ explorer.chart = (() => {
     });
   };
 
+  // The ends of an axis: a twentieth of its numbers at least, so that those that read alike lie on one line, and what
+  // the last digit tells is no slope.
+  const wide = (from, to) => {
+    const more = Math.max(Math.max(Math.abs(from), Math.abs(to)) / 20 || 2, to - from) - (to - from);
+    return [from - more / 2, to + more / 2];
+  };
+
   // Draws into `box`, in place of what was there. `spec`: x, xTitle, yTitle, series of {name, values, low, high, dots},
   // and as it pleases ticks (texts at 0, 1, …), mark (an x that is chosen), zero (y begins there), pick, says, height.
   return (box, spec) => {
@@ -74,12 +81,14 @@ explorer.chart = (() => {
       legend: { show: false },
       cursor: { y: false, drag: { x: false, y: false }, points: { size: 8 } },
       scales: {
-        x: { time: false, range: (_, low, high) => (spec.ticks ? [-0.3, spec.ticks.length - 0.7] : low === high ? [low - 1, high + 1] : [low, high]) },
+        x: { time: false, range: (_, low, high) => (spec.ticks ? [-0.3, spec.ticks.length - 0.7] : wide(low, high)) },
         y: {
           range: (_, low, high) => {
             const [from, to] = [Math.min(low ?? 0, least), Math.max(high ?? 1, ...spec.series.flatMap((one) => (one.high ?? []).filter(Number.isFinite)))];
-            const room = (to - from || Math.abs(to) || 1) * 0.08;
-            return spec.share ? [0, 1] : [spec.zero || from >= 0 && from - room < 0 ? 0 : from - room, to + room];
+            if (spec.share) return [0, 1];
+            const [bottom, top] = wide(from, to);
+            const room = (top - bottom) * 0.08;
+            return [spec.zero || from >= 0 && bottom - room < 0 ? 0 : bottom - room, top + room];
           },
         },
       },
