@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
 import threading
+import time
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
@@ -166,6 +170,28 @@ def test_what_goes_wrong_while_a_log_is_written(tmp_path: Path) -> None:
         raise RuntimeError
     assert not list(store.packets.iterdir())
     assert json.loads(text)["document"]["record"] == {"packets": False, "flows": True, "losses": ["down"]}
+
+
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_work_that_has_no_rows_yet(tmp_path: Path, stop: signal.Signals) -> None:
+    """As of captures that are read twice before the first packet is known to be lost."""
+
+    def reads(take: Callable[[dict], None]) -> None:
+        while True:
+            take({"packet": []})
+            time.sleep(0.01)
+
+    threads = threading.active_count()
+    before = signal.signal(stop, signal.default_int_handler)
+    alarm = threading.Timer(0.5, os.kill, (os.getpid(), stop))
+    alarm.start()
+    try:
+        with (tmp_path / "a").open("wb") as file, pytest.raises(KeyboardInterrupt):
+            write_while(reads, file)
+    finally:
+        signal.signal(stop, before)
+    alarm.join()
+    assert threading.active_count() == threads
 
 
 @pytest.mark.parametrize(

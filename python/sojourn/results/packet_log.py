@@ -24,7 +24,7 @@ import contextlib
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from queue import Full, Queue
+from queue import Empty, Full, Queue
 from typing import Any, BinaryIO, TypeVar
 
 import polars as pl
@@ -36,6 +36,8 @@ ROWS_TOGETHER = 1 << 18
 """Rows in a group of the file: a reader needs memory for a few of them."""
 
 _WAITING_BATCHES = 4
+_LOOK_S = 0.2
+"""Time between two looks whether the work was stopped."""
 
 Made = TypeVar("Made")
 
@@ -98,7 +100,8 @@ def write_while(
     Parameters
     ----------
     work
-        Is given a function that takes columns of the log, and calls it as often as it likes.
+        Is given a function that takes columns of the log, and calls it as often as it likes, with none in
+        them to ask whether to go on: it raises where not.
     file
         Where the log goes.
     links
@@ -110,14 +113,17 @@ def write_while(
         What the work returns.
     """
     batches: Queue[dict[str, Any] | None] = Queue(_WAITING_BATCHES)
-    abandoned = threading.Event()
+    abandoned, written = threading.Event(), threading.Event()
     made: list[Made] = []
     failed: list[BaseException] = []
+    unwritten: list[BaseException] = []
 
     def take(columns: dict[str, Any] | None) -> None:
         while not abandoned.is_set():
+            if columns is not None and not len(columns["packet"]):
+                return
             try:
-                return batches.put(columns, timeout=0.2)
+                return batches.put(columns, timeout=_LOOK_S)
             except Full:
                 continue
         raise InterruptedError("the packet log can no longer be written")
@@ -134,18 +140,43 @@ def write_while(
     def rows(
         with_columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, batch_size: int | None
     ) -> Iterator[pl.DataFrame]:
-        while (columns := batches.get()) is not None:
+        nothing = pl.DataFrame(schema=schema(links))
+        while not abandoned.is_set():
+            try:
+                columns = batches.get(timeout=_LOOK_S)
+            except Empty:
+                # Polars keeps Ctrl-C to itself, and looks for it when it is given something.
+                yield nothing
+                continue
+            if columns is None:
+                return
             yield table(columns, links)
 
-    worker = threading.Thread(target=run, name="packets", daemon=True)
-    worker.start()
+    def write() -> None:
+        try:
+            register_io_source(rows, schema=schema(links), is_pure=True).sink_parquet(
+                file,
+                compression="zstd",
+                row_group_size=ROWS_TOGETHER,
+                maintain_order=True,
+                engine="streaming",
+            )
+        except BaseException as error:
+            unwritten.append(error)
+        finally:
+            written.set()
+
+    # Neither is done in this thread, which alone is told of signals: it must be free to look at them. An
+    # interrupted join would take a thread for ended that is not (Python 3.11), so it waits for an event.
+    threads = [threading.Thread(target=each, name=each.__name__, daemon=True) for each in (run, write)]
     try:
-        register_io_source(rows, schema=schema(links), is_pure=True).sink_parquet(
-            file, compression="zstd", row_group_size=ROWS_TOGETHER, maintain_order=True, engine="streaming"
-        )
+        for thread in threads:
+            thread.start()
+        written.wait()
     finally:
         abandoned.set()
-        worker.join()
-    if failed:
-        raise failed[0]
+        for thread in threads:
+            thread.join()
+    if unwritten or failed:
+        raise (unwritten or failed)[0]
     return made[0]

@@ -9,8 +9,9 @@
 
 use super::clock_step::{Backward, Clock, Passage, Step, steps};
 use super::parse_frame::{Seen, parse_frame};
+use super::rows::{MatchError, Take, look};
 use crate::decode::Address;
-use crate::read::{Capture, Copies, ReadError};
+use crate::read::{Capture, Copies};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -78,20 +79,22 @@ pub(super) struct Sketch {
     pub(super) backward: Backward,
 }
 
-/// Looks at both captures; `judge` says what speaks against them, `nothing` that they share no packet.
+/// Looks at both captures; `judge` says what speaks against them, `nothing` that they share no packet;
+/// `take` is asked whether to go on.
 pub(super) fn survey<M>(
     ingress: &Path,
     egress: &Path,
     judge: impl FnOnce(&Survey, [&Sketch; 2], &[(Sample, Sample)]) -> Option<M>,
     nothing: M,
-) -> Result<Result<Survey, M>, ReadError> {
-    let prefix = shortest(ingress)?.min(shortest(egress)?);
-    let look = |steps: &[Vec<Step>; 2]| -> Result<_, ReadError> {
-        let sketches = [sketch(ingress, prefix, &steps[0])?, sketch(egress, prefix, &steps[1])?];
+    take: Take<'_>,
+) -> Result<Result<Survey, M>, MatchError> {
+    let prefix = shortest(ingress, take)?.min(shortest(egress, take)?);
+    let mut sketched = |steps: &[Vec<Step>; 2]| -> Result<_, MatchError> {
+        let sketches = [sketch(ingress, prefix, &steps[0], take)?, sketch(egress, prefix, &steps[1], take)?];
         let pairs = shared(&sketches);
         Ok((sketches, pairs))
     };
-    let (mut sketches, mut pairs) = look(&Default::default())?;
+    let (mut sketches, mut pairs) = sketched(&Default::default())?;
     let mut found = Survey {
         prefix,
         offset_ns: 0,
@@ -103,7 +106,7 @@ pub(super) fn survey<M>(
     };
     found.steps = steps(&passages(&found, &pairs), sketches.each_ref().map(|sketch| &sketch.backward));
     if found.steps.iter().any(|steps| !steps.is_empty()) {
-        (sketches, pairs) = look(&found.steps)?;
+        (sketches, pairs) = sketched(&found.steps)?;
         found.in_front = sides(&pairs);
     }
     (found.ingress_span, found.egress_span) = (sketches[0].span, sketches[1].span);
@@ -141,10 +144,11 @@ fn passages(found: &Survey, pairs: &[(Sample, Sample)]) -> Vec<Passage> {
 }
 
 /// The least number of bytes that was kept of a packet that was cut.
-fn shortest(path: &Path) -> Result<usize, ReadError> {
+fn shortest(path: &Path, take: Take<'_>) -> Result<usize, MatchError> {
     let mut capture = Capture::open(&[path.to_owned()])?;
     let mut least = usize::MAX;
     while let Some(frame) = capture.next_frame()? {
+        look(&frame, take)?;
         if frame.data.len() < frame.wire_len as usize
             && let Some(cut_at) = parse_frame(&frame, 0).and_then(|seen| seen.cut_at)
         {
@@ -154,7 +158,7 @@ fn shortest(path: &Path) -> Result<usize, ReadError> {
     Ok(least)
 }
 
-fn sketch(path: &Path, prefix: usize, steps: &[Step]) -> Result<Sketch, ReadError> {
+fn sketch(path: &Path, prefix: usize, steps: &[Step], take: Take<'_>) -> Result<Sketch, MatchError> {
     let mut capture = Capture::open(&[path.to_owned()])?;
     let mut clock = Clock::new(steps);
     let mut kept: BTreeMap<u64, Sample> = BTreeMap::new();
@@ -163,6 +167,7 @@ fn sketch(path: &Path, prefix: usize, steps: &[Step]) -> Result<Sketch, ReadErro
     let mut backward = Backward::default();
     let mut copies = Copies::default();
     while let Some(frame) = capture.next_frame()? {
+        look(&frame, take)?;
         if copies.is_copy(&frame) {
             continue;
         }

@@ -12,6 +12,7 @@
 use super::clock_offset::Survey;
 use super::flow::Flow;
 use super::parse_frame::{Seen, Tuple};
+use super::rows::Rows;
 use sojourn_net::log::{DropCause, NOT_DROPPED};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -47,22 +48,6 @@ struct Row {
     arrive: i64,
     seq: u32,
     fate: Fate,
-}
-
-/// Rows of the packet log, in columns, in order of arrival.
-#[derive(Debug, Default)]
-#[allow(missing_docs, reason = "the columns of the packet log")]
-pub struct Rows {
-    pub packet: Vec<u32>,
-    pub flow: Vec<u32>,
-    pub kind: Vec<u8>,
-    pub size_bytes: Vec<u32>,
-    pub arrive_ns: Vec<u64>,
-    pub depart_ns: Vec<i64>,
-    pub drop_cause: Vec<u8>,
-    pub backlog_pkts: Vec<u32>,
-    pub backlog_bytes: Vec<u32>,
-    pub seq: Vec<u64>,
 }
 
 /// The matcher: tell it of packets in front of the queue and behind it.

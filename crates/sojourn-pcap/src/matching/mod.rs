@@ -13,34 +13,22 @@ mod evidence;
 mod flow;
 mod matcher;
 mod parse_frame;
+mod rows;
 
 use crate::read::{Capture, Copies, ReadError, copies_left_out, file_size, name_of};
 use clock_offset::{Survey, survey};
 use clock_step::{Clock, Step};
 use evidence::{Misfit, misfit};
 use matcher::Matcher;
-pub use matcher::Rows;
 use parse_frame::{Seen, parse_frame};
+pub use rows::{MatchError, Rows};
+use rows::{Take, look};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Rows that are handed out together.
 const BATCH: usize = 1 << 16;
-
-/// Why two captures could not be compared.
-#[derive(Debug, thiserror::Error)]
-pub enum MatchError {
-    /// A capture cannot be read.
-    #[error(transparent)]
-    Read(#[from] ReadError),
-    /// They do not belong together, or not in this order: one sentence.
-    #[error("{0}")]
-    Misfit(String),
-    /// Whoever takes the rows does not want more.
-    #[error("stopped")]
-    Stopped,
-}
 
 /// What came of the comparison.
 #[derive(Debug, Serialize)]
@@ -128,20 +116,21 @@ struct Reader {
 }
 
 impl Reader {
-    fn open(path: &Path, prefix: usize, steps: &[Step]) -> Result<Self, ReadError> {
+    fn open(path: &Path, prefix: usize, steps: &[Step], take: Take<'_>) -> Result<Self, MatchError> {
         let (capture, clock) = (Capture::open(&[path.to_owned()])?, Clock::new(steps));
         let (copies, others, copied) = Default::default();
         let mut reader = Self { capture, clock, next: None, prefix, others, copies, copied };
-        reader.advance()?;
+        reader.advance(take)?;
         Ok(reader)
     }
 
-    fn advance(&mut self) -> Result<(), ReadError> {
+    fn advance(&mut self, take: Take<'_>) -> Result<(), MatchError> {
         loop {
             let Some(frame) = self.capture.next_frame()? else {
                 self.next = None;
                 return Ok(());
             };
+            look(&frame, take)?;
             let (_, time_ns) = self.clock.right(frame.time_ns);
             if self.copies.is_copy(&frame) {
                 self.copied += 1;
@@ -156,25 +145,22 @@ impl Reader {
     }
 }
 
-/// Compares two captures. `take` is given the packet log in pieces and may stop the work by returning false.
+/// Compares two captures. `take` is given the packet log in pieces and may stop the work by returning false; where
+/// there is none yet, it is asked by an empty piece.
 ///
 /// # Errors
-/// A file cannot be read, is no capture, or the two have nothing in common.
-pub fn match_captures(
-    ingress: &Path,
-    egress: &Path,
-    take: &mut dyn FnMut(Rows) -> bool,
-) -> Result<Summary, MatchError> {
+/// A file cannot be read, is no capture, the two have nothing in common, or `take` does not want more.
+pub fn match_captures(ingress: &Path, egress: &Path, take: Take<'_>) -> Result<Summary, MatchError> {
     for path in [ingress, egress] {
         if file_size(path)?.is_none() {
             let why = "is no regular file: both captures are read three times, so none of them can be a pipe";
             return Err(ReadError::Refused(name_of(path), why).into());
         }
     }
-    let found = survey(ingress, egress, misfit, Misfit::NothingShared)?
+    let found = survey(ingress, egress, misfit, Misfit::NothingShared, take)?
         .map_err(|misfit| MatchError::Misfit(told(misfit, &name_of(ingress), &name_of(egress))))?;
-    let mut front = Reader::open(ingress, found.prefix, &found.steps[0])?;
-    let mut behind = Reader::open(egress, found.prefix, &found.steps[1])?;
+    let mut front = Reader::open(ingress, found.prefix, &found.steps[0], take)?;
+    let mut behind = Reader::open(egress, found.prefix, &found.steps[1], take)?;
     let mut matcher = Matcher::new(&found);
     loop {
         match (front.next, behind.next) {
@@ -184,7 +170,7 @@ pub fn match_captures(
                     Some(false) => {}
                     None => front.others += 1,
                 }
-                front.advance()?;
+                front.advance(take)?;
             }
             (_, Some(seen)) => {
                 match found.direction(&seen) {
@@ -192,7 +178,7 @@ pub fn match_captures(
                     Some(false) => matcher.comes_back(&seen),
                     None => {}
                 }
-                behind.advance()?;
+                behind.advance(take)?;
             }
             (_, None) => break,
         }

@@ -1,6 +1,6 @@
 //! Two captures of one queue whose losses are known.
 
-use sojourn_pcap::matching::{Summary, match_captures};
+use sojourn_pcap::matching::{MatchError, Summary, match_captures};
 use sojourn_pcap::write::{Datagram, End, Header, Pcap};
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
@@ -106,4 +106,23 @@ fn what_is_on_a_longer_way_when_the_second_capture_ends_is_not_lost() {
         std::fs::remove_file(behind).unwrap();
     }
     std::fs::remove_file(front).unwrap();
+}
+
+#[test]
+fn whoever_takes_the_rows_may_stop_the_work_in_every_pass() {
+    let (front, behind) = (capture("asked-in", 0..70_000, 0), capture("asked-out", 0..70_000, OFFSET_NS));
+    // Both captures are read three times, and 65536 frames are one question.
+    for most in 0..6 {
+        let mut asked = 0;
+        let found = match_captures(&front, &behind, &mut |rows| {
+            assert!(asked > 5 || rows.flow.is_empty(), "{most}");
+            asked += 1;
+            asked <= most
+        });
+        assert!(matches!(found, Err(MatchError::Stopped)), "{most}");
+        assert_eq!(asked, most + 1, "and nothing is asked after it was stopped");
+    }
+    for path in [front, behind] {
+        std::fs::remove_file(path).unwrap();
+    }
 }
