@@ -129,7 +129,7 @@ def test_a_table_of_delays_has_a_column_for_each_head(capsys: pytest.CaptureFixt
             {"packets": 9, "damage": [], "hosts": [host(samples=0, packets=1, discarded={}, from_remote="")]},
             Exit.FAILED,
         ),
-        ({"packets": 0, "damage": [], "hosts": []}, Exit.DONE),
+        ({"packets": 0, "damage": [], "hosts": []}, Exit.FAILED),
         ({"packets": 0, "damage": [], "hosts": [], "left_out_by_request": 9}, Exit.FAILED),
         ({"packets": 9, "damage": [{"sentence": "x", "cut_short": True}], "hosts": [host()]}, Exit.DONE),
         ({"packets": 9, "damage": [{"sentence": "x", "cut_short": False}], "hosts": [host()]}, Exit.FAILED),

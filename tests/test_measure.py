@@ -141,7 +141,7 @@ def test_a_parquet_file_has_what_polars_would_write(sojourn: Command) -> None:
     for more in ([], ["--uncertainty"]):
         expected = {name: names.get(name, pl.Float64) for name in columns} | {"frame": pl.UInt64}
         expected |= {"uncertainty_ms": pl.Float64} if more else {}
-        sojourn("measure", "empty.pcap", "--samples", "s.parquet", *more)
+        sojourn("measure", "empty.pcap", "--samples", "s.parquet", *more, code=1)
         none = pl.read_parquet(sojourn.cwd / "s.parquet")
         assert (none.height, dict(none.schema)) == (0, expected)
         again = BytesIO()
@@ -217,7 +217,7 @@ def test_damaged_files_give_a_sentence(sojourn: Command) -> None:
     assert "is no capture" in sentence(done.stderr)
     assert not (sojourn.cwd / "s.csv").exists()
     (sojourn.cwd / "head.pcap").write_bytes(plain[:24])
-    done = sojourn("measure", "head.pcap")
+    done = sojourn("measure", "head.pcap", code=1)
     assert "no remote host" in done.stdout
     assert done.stderr == "sojourn: note: the captures hold no frame\n"
     first = 24 + 16 + struct.unpack_from("<I", plain, 32)[0]

@@ -93,7 +93,7 @@ def test_one_of_a_kind_is_named_as_one(sojourn: Command) -> None:
     plain = gzip.decompress(capture("up4_at_B").read_bytes())
     (sojourn.cwd / "all.pcap").write_bytes(plain)
     said = sojourn("measure", "all.pcap", "--min-samples", "1000000", code=1).stderr
-    assert "1 host with fewer than 1000000 samples left out" in said
+    assert "1 host with fewer than 1 000 000 samples left out" in said
     (sojourn.cwd / "one.pcap").write_bytes(plain[:24] + b"".join(records(plain)[:1]))
     assert "(1 read)" in sojourn("measure", "one.pcap", code=1).stderr
 

@@ -8,7 +8,7 @@ import polars as pl
 
 from sojourn import _core
 from sojourn.capture import unmeasured
-from sojourn.errors import counted
+from sojourn.capture.unmeasured import many
 from sojourn.report import html
 from sojourn.report.figures.passive import MARKED, delay_cdf, delay_over_time, tcp_against_utp
 from sojourn.report.figures.values import upper
@@ -149,7 +149,7 @@ def _ways(hosts: Sequence[Mapping[str, Any]]) -> Iterator[Way]:
 def _sentences(ways: Sequence[Way], min_samples: int) -> list[str]:
     """Say how long packets waited, whichever way; the longest wait decides, not who is remote."""
     if not ways:
-        return [f"No remote host gave {counted(min_samples, 'sample')} of queueing delay."]
+        return [f"No remote host gave {many(min_samples, 'sample')} of queueing delay."]
     worst = max(ways, key=lambda way: way.delays["p95_ms"])
     if len({way[:2] for way in ways}) == 1:
         first = upper(", ".join(f"{way.packets} waited {way.mean} on average" for way in ways)) + "."
@@ -191,9 +191,9 @@ def _facts(summary: Mapping[str, Any], ways: Sequence[Way], min_samples: int) ->
         ("Samples", spaced(samples)),
         (
             "Remote hosts",
-            f"{len({way.remote for way in ways})}, each with {counted(min_samples, 'sample')} or more",
+            f"{spaced(len({way.remote for way in ways}))}, each with {many(min_samples, 'sample')} or more",
         ),
-        ("Left out", f"{left_out} with fewer samples"),
+        ("Left out", f"{spaced(left_out)} with fewer samples"),
     ]
 
 
@@ -214,7 +214,7 @@ def _row(host: Mapping[str, Any]) -> list[str]:
     return [
         host["direction"],
         host["protocol"],
-        f"{host['samples']}",
+        spaced(host["samples"]),
         *(number(host[key]) for key in ("mean_ms", "p50_ms", "p95_ms", "max_ms")),
         number(host["uncertainty_ms"], 2),
         {None: "–", True: "at least", False: "known"}[host["lower_bound"]],
@@ -231,13 +231,12 @@ def _unseen(summary: Mapping[str, Any], min_samples: int) -> list[str]:
     lines += summary.get("out_of_order", ())
     lines += unmeasured.whole(summary, min_samples)
     if left_out := summary.get("left_out_by_request"):
-        lines.append(f"{counted(left_out, 'frame')}: left out by --filter, --from or --to")
+        lines.append(f"{many(left_out, 'frame')}: left out by --filter, --from or --to")
     lines += [
-        f"{counted(count, 'frame')}: {reason.replace('_', ' ')}"
-        for reason, count in summary["skipped"].items()
+        f"{many(count, 'frame')}: {reason.replace('_', ' ')}" for reason, count in summary["skipped"].items()
     ]
     lines += [
-        f"{counted(count, 'packet')}: {reason.replace('_', ' ')}"
+        f"{many(count, 'packet')}: {reason.replace('_', ' ')}"
         for reason, count in summary["discarded"].items()
     ]
     for host in summary["hosts"]:
@@ -245,7 +244,7 @@ def _unseen(summary: Mapping[str, Any], min_samples: int) -> list[str]:
         to_remote = host["to_remote"] if isinstance(host["to_remote"], Mapping) else {}
         for way, delays in (("", host), (" to it", to_remote)):
             for reason, count in delays.get("discarded", {}).items():
-                packets = f"{counted(count, 'packet')}{way}"
+                packets = f"{many(count, 'packet')}{way}"
                 lines.append(f"{who}: {packets} gave no sample: {reason.replace('_', ' ')}")
         if host["from_remote"].startswith("not seen"):
             lines.append(f"{who}: the way from it was {host['from_remote']}")

@@ -6,21 +6,27 @@ from typing import Any
 from sojourn.errors import counted
 
 
+def many(count: int, noun: str = "") -> str:
+    """Write a number of things, its digits in groups; without a noun the number alone.
+
+    Measuring loads nothing of stored results, which have such a function of their own.
+    """
+    return f"{count:,}".replace(",", " ") + (counted(count, noun).removeprefix(str(count)) if noun else "")
+
+
 def whole(summary: Mapping[str, Any], min_samples: int) -> Iterator[str]:
     """Yield what is to be said of the captures as a whole, in sentences."""
     packets, few = summary["packets"], summary["hosts_below_min_samples"]
     if not packets and not summary["left_out_by_request"]:
         yield "the captures hold no frame"
     if local := summary["packets_between_local_hosts"]:
-        yield (
-            f"{counted(local, 'packet')} between two hosts that --local names left out: expected one of them"
-        )
+        yield (f"{many(local, 'packet')} between two hosts that --local names left out: expected one of them")
     if summary.get("nobody_local"):
         yield "no host of the captures is named by --local, so both ends of a flow count as remote"
     if packets and not (few or local or summary["hosts"]):
         yield (
-            f"none of the packets tells a delay ({packets} read); those of TCP with timestamps and of "
-            "uTP do, in the order in which they came"
+            f"none of the packets tells a delay ({many(packets)} read); those of TCP with timestamps "
+            "and of uTP do, in the order in which they came"
         )
     if few:
-        yield f"{counted(few, 'host')} with fewer than {counted(min_samples, 'sample')} left out"
+        yield f"{many(few, 'host')} with fewer than {many(min_samples, 'sample')} left out"

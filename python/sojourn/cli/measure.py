@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from sojourn.cli.exit import Exit, warn
 from sojourn.cli.flag import Flag
-from sojourn.errors import SojournError, counted
+from sojourn.errors import SojournError
 
 _MIN_SAMPLES = 50
 _EVERY = "2s"
@@ -125,8 +125,7 @@ def measure(
     _print(summary, min_samples, json=json, flows=flows, as_lines=as_lines)
     if report is not None and not json:
         print(report)
-    read = summary["packets"] + summary["left_out_by_request"]
-    nothing = read > 0 and len(_not_measured(summary)) == len(summary["hosts"])
+    nothing = len(_not_measured(summary)) == len(summary["hosts"])
     damaged = any(not damage["cut_short"] for damage in summary["damage"])
     return Exit.FAILED if damaged or nothing else Exit.DONE
 
@@ -177,28 +176,29 @@ def _notes(summary: Mapping[str, Any], min_samples: int) -> None:
         warn(f"note: {damage['sentence']}" if damage["cut_short"] else damage["sentence"])
     for sentence in summary.get("out_of_order", ()):
         warn(f"note: {sentence}")
+    from sojourn.capture.unmeasured import many, whole
+
+    packets = many(summary["packets"])
     for reason, count in summary["skipped"].items():
-        warn(f"note: {count} of {summary['packets']} frames skipped: {reason.replace('_', ' ')}")
+        warn(f"note: {many(count)} of {packets} frames skipped: {reason.replace('_', ' ')}")
     if left_out := summary["left_out_by_request"]:
         every = "" if summary["packets"] else "all "
-        warn(f"note: {every}{counted(left_out, 'frame')} left out by --filter, --from or --to")
-    from sojourn.capture import unmeasured
-
-    for sentence in unmeasured.whole(summary, min_samples):
+        warn(f"note: {every}{many(left_out, 'frame')} left out by --filter, --from or --to")
+    for sentence in whole(summary, min_samples):
         warn(f"note: {sentence}")
     not_measured = _not_measured(summary)
     if quic := sum(host["protocol"] == "quic" for host in not_measured):
-        warn(f"note: no round trip of {counted(quic, 'host')} with QUIC can be had: no spin bit changed")
+        warn(f"note: no round trip of {many(quic, 'host')} with QUIC can be had: no spin bit changed")
     for host in not_measured:
         if host["protocol"] != "quic":
             counts = host["discarded"].items()
             why = (
-                ", ".join(f"{count} {reason.replace('_', ' ')}" for reason, count in counts)
+                ", ".join(f"{many(count)} {reason.replace('_', ' ')}" for reason, count in counts)
                 or host["from_remote"]
             )
             who = f"{host['remote']} ({host['protocol']})"
-            packets = counted(host["packets"], "packet")
-            warn(f"note: {who}: no delay of its {packets} can be had ({why})")
+            its = many(host["packets"], "packet")
+            warn(f"note: {who}: no delay of its {its} can be had ({why})")
 
 
 def _not_measured(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -252,7 +252,9 @@ def _known(way: Mapping[str, Any]) -> str:
 
 def _table(rows: Sequence[tuple[str, ...]], min_samples: int) -> None:
     if not rows:
-        print(f"no remote host gave {counted(min_samples, 'sample')}")
+        from sojourn.capture.unmeasured import many
+
+        print(f"no remote host gave {many(min_samples, 'sample')}")
         return
     delays = ("mean ms", "p50 ms", "p95 ms", "p99 ms", "max ms")
     heads = ("direction", "protocol", "samples", *delays, "empty queue seen", "clock")
