@@ -273,6 +273,21 @@ def test_sizes_of_a_fifo_that_cannot_be_told_from_the_best_are_there_and_no_othe
     ]
 
 
+def test_a_coarse_precision_does_not_put_a_lower_score_first() -> None:
+    # Half a MOS apart by their means, not for certain; the small one is the simpler.
+    small, large = "fifo 10pkt/8pkt", FIFO
+    scores = {small: [3.0, 4.3, 3.0, 4.3], large: [4.3, 3.9, 4.2, 4.0]}
+    found = findings(replace(ASKED, precision=0.5), **scores)
+    assert found.choose(scores)[:2] == (large, "best")
+    # Within a tenth a simpler one may stand for the best, and the page says which has the better score.
+    scores = {small: [3.9, 4.1, 3.9, 4.1], large: [4.1, 4.04, 4.08, 4.06], "codel": [1.0] * 4}
+    found = findings(replace(ASKED, precision=0.5), **scores)
+    assert found.choose(scores)[:2] == (small, "order")
+    said = sentences.not_told(found_of("order", **scores).as_json())
+    assert said.endswith("The best score of them is that of a FIFO of 53 packets down, 4 up, 4.07: "
+                         "that it is better is not certain.")  # fmt: skip
+
+
 def test_the_interval_of_a_choice_reaches_to_the_best_of_those_it_was_among() -> None:
     verdict = found_of(codel=[4.0, 4.01, 4.0, 4.01], pie=[4.2, 4.2, 4.2, 4.2], **{FIFO: [3.0] * 4})
     assert verdict._among(["codel", "pie"], "codel")[1] == 4.2  # type: ignore[index]

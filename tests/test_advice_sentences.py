@@ -46,21 +46,6 @@ def sized(down: str, up: str) -> dict[str, Any]:
             ["Choose CoDel, in both directions.", "for certain.", "0.40 less than with the advice (±0.10)"],
             ["cannot be told"],
         ),
-        (
-            {"certain": False, "decided_by": "delay", "alike": [advice()["fifo_only"]]},
-            ["cannot be told from FIFO of 8 packets", "among these the mean queueing delay decided."],
-            ["better than every other"],
-        ),
-        (
-            {"certain": False, "decided_by": "order", "alike": [advice()["fifo_only"]]},
-            ["among these simplicity decided, as neither the mean over loads nor"],
-            ["better than every other"],
-        ),
-        (
-            {"certain": False, "decided_by": "best", "alike": [advice()["fifo_only"]]},
-            ["cannot be told from FIFO of 8 packets: among these the best mean under the worst load decided"],
-            ["better than every other"],
-        ),
         # A short FIFO leaves most of a fast line unused, which no score sees.
         (
             {
@@ -111,21 +96,6 @@ def sized(down: str, up: str) -> dict[str, Any]:
             [],
             ["Transfers pay"],
         ),
-        # The sizes of a FIFO that are as good as the one that is named stand beside it.
-        (
-            {"fifos_alike": [sized("1pkt", "1pkt"), sized("4pkt", "4pkt")]},
-            ["a FIFO, the best is 8 packets", "these cannot be told from it: 1 packet; 4 packets."],
-            ["more."],
-        ),
-        # What was tried of them has a score, which may be much less where replications are few.
-        (
-            {
-                "fifos_alike": [sized("1pkt", "4pkt")],
-                "tried": [*advice()["tried"], advice()["tried"][1] | sized("1pkt", "4pkt") | {"worst": 2.1}],
-            },
-            ["cannot be told from it: 1 packet down, 4 up (2.10)."],
-            [],
-        ),
         (
             {
                 "recommended": advice()["fifo_only"],
@@ -140,16 +110,6 @@ def sized(down: str, up: str) -> dict[str, Any]:
                 "15 packets down, 2 up; and 2 more.",
             ],
             ["every other candidate", "16 packets down", "Among these sizes"],
-        ),
-        (
-            {"fifos_alike": [sized("1pkt", "1pkt")], "fifos_decided_by": "order"},
-            ["1 packet. Neither the mean over loads nor the queueing delay tells these sizes apart."],
-            ["simplicity"],
-        ),
-        (
-            {"fifos_alike": [sized("1pkt", "1pkt")], "fifos_decided_by": "delay"},
-            ["cannot be told from it: 1 packet. Among these sizes the mean queueing delay decided."],
-            [],
         ),
         (
             {"recommended": advice()["fifo_only"]},

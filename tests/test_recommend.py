@@ -66,6 +66,24 @@ def test_the_same_question_has_the_same_bytes_whoever_asks_again(tiny: tuple[Com
     assert command(*words, "--out", "b", "--jobs", 1).stdout == printed
 
 
+def test_a_folder_of_another_line_or_study_is_refused_and_left_as_it_is(tiny: tuple[Command, str]) -> None:
+    command, _ = tiny
+    shutil.copytree(command.cwd / "a", command.cwd / "kept")
+    before = {file: file.read_bytes() for file in (command.cwd / "kept").rglob("*") if file.is_file()}
+    other = [word.replace("2Mbit", "3Mbit") for word in TINY]
+    done = command("recommend", *other, "--out", "kept", code=2)
+    assert done.stderr == (
+        "sojourn: --out kept holds results of 'advice-2Mbit-1Mbit-30ms'; expected a folder of its own for "
+        "'advice-3Mbit-1Mbit-30ms'\n"
+    )
+    assert before == {file: file.read_bytes() for file in before}
+    # Other users of the same line come into its folder by default: that is told, and no more.
+    asked = ["recommend", *TINY, "--candidates", "codel", "--goal", "web.mos.mean>=3"]
+    note = "kept held the advice for other users, loads or goals, or of another version, on this line"
+    assert note in command(*asked, "--out", "kept").stderr
+    assert note not in command(*asked, "--out", "kept").stderr
+
+
 def test_no_candidate_of_the_exhaustive_sweep_beats_the_advice_by_more_than_its_interval(
     tiny: tuple[Command, str],
 ) -> None:

@@ -4,20 +4,14 @@ import re
 from collections.abc import Sequence
 
 from sojourn.errors import counted
+from sojourn.report.advice.alike import SIZES, not_told, other_sizes
 from sojourn.report.advice.goals import all_kept, goals
 from sojourn.report.advice.names import About, article, between, named, number, under, who
 from sojourn.report.answer.cells import listed
 from sojourn.report.answer.scores import OWN_SCALE
 from sojourn.report.figures.values import upper
-from sojourn.study.links import WAYS
 from sojourn.study.units import percent
 
-_DECIDED = {
-    "best": "the best mean under the worst load decided",
-    "mean": "the mean over all loads of what the worst-off user gets decided",
-    "delay": "the mean queueing delay decided",
-    "order": "simplicity decided, as neither the mean over loads nor the queueing delay tells them apart",
-}
 _SCALE = ((4.5, "excellent"), (3.5, "good"), (2.5, "fair"), (1.5, "poor"), (0.0, "bad"))
 """What scores are called (ITU-T P.800), the nearest word."""
 _POOR = 2.5
@@ -26,7 +20,6 @@ _FLOOR = 1.25
 _NOT_EVEN = "not even without a load"
 _UNUSED = 0.05
 """Of a link that another choice would use and the advice leaves unused: more than this is said."""
-_SIZES = 6
 _NAMED = 3
 """Loads and users that one sentence names."""
 
@@ -134,7 +127,7 @@ def _sure(about: About) -> str:
     tried = len(about["tried"])
     if about["goals"]:
         return f"Your goals decided, not the scores.{_scored(about)}" + (
-            f" {_not_told(about)}" if others else ""
+            f" {not_told(about)}" if others else ""
         )
     if about["certain"]:
         return (
@@ -144,7 +137,7 @@ def _sure(about: About) -> str:
         )
     if about.get("decided_by") == "worst":
         return "It is better than every other discipline that was tried, for certain." if tried > 1 else ""
-    return _not_told(about) if others else ""
+    return not_told(about) if others else ""
 
 
 def _scored(about: About) -> str:
@@ -156,13 +149,6 @@ def _scored(about: About) -> str:
         f" By the scores {article(named(best))} would be better: its worst-off user gets "
         f"{number(best['worst'])}, {lost(best)}."
     )
-
-
-def _not_told(about: About) -> str:
-    names = list(dict.fromkeys(named(queues) for queues in about["alike"]))
-    many = f"{listed(names[:6])}" + (f" and {len(names) - 6} more" if len(names) > 6 else "")
-    by = _DECIDED.get(about["decided_by"], "nothing decided")
-    return f"It cannot be told from {many}: among these {by}."
 
 
 def _fuller(about: About) -> About | None:
@@ -191,23 +177,7 @@ def _transfers(about: About) -> list[str]:
 def fifo_only(about: About) -> str:
     """Say what it costs to have nothing but a FIFO, and which sizes cannot be told from the best."""
     said = _fifo_only(about)
-    names = list(dict.fromkeys(_with_score(about, queues) for queues in about.get("fifos_alike", ())))
-    if not said or not names:
-        return said
-    more = f"; and {len(names) - _SIZES} more" if len(names) > _SIZES else ""
-    by = about.get("fifos_decided_by", "")
-    decided = f" Among these sizes {_DECIDED[by]}." if by in ("best", "mean", "delay") else ""
-    if by == "order":
-        decided = " Neither the mean over loads nor the queueing delay tells these sizes apart."
-    alike = "; ".join(names[:_SIZES]) + more
-    return f"{said} Of other sizes of a FIFO these cannot be told from it: {alike}.{decided}"
-
-
-def _with_score(about: About, fifo: About) -> str:
-    """Name a size of a FIFO, and what its worst-off user gets: few replications do not tell much apart."""
-    size = named(fifo).removeprefix("FIFO of ")
-    found = next((one for one in about["tried"] if all(one[way] == fifo[way] for way in WAYS)), None)
-    return f"{size} ({number(found['worst'])})" if found else size
+    return said + other_sizes(about) if said else ""
 
 
 def _fifo_only(about: About) -> str:
@@ -323,7 +293,7 @@ def without_score(about: About) -> list[str]:
     others = [one for one in about["tried"] if one.get("without_score") and not _is_advised(about, one)]
     if others:
         names = list(dict.fromkeys(named(one) for one in others))
-        many = listed(names[:_SIZES]) + (f" and {len(names) - _SIZES} more" if len(names) > _SIZES else "")
+        many = listed(names[:SIZES]) + (f" and {len(names) - SIZES} more" if len(names) > SIZES else "")
         also = "also " if said else ""
         said.append(f"Runs without a score {also}count as the worst, 1, with {many}.")
     return said

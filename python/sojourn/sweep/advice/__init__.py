@@ -13,6 +13,7 @@ from pathlib import Path
 from sojourn import _core
 from sojourn.errors import SojournError
 from sojourn.results.atomic import write, writing
+from sojourn.results.store import Store
 from sojourn.study import Study, quantities
 from sojourn.study.links import WAYS
 from sojourn.sweep.advice import study_file
@@ -85,6 +86,22 @@ class Search:
         self.disciplines = {kind: discipline(kind, asked.line) for kind in asked.kinds if kind != "fifo"}
         self.findings = Findings(asked)
         self.notes: list[str] = []
+        self._refuse_others()
+
+    def _refuse_others(self) -> None:
+        """Refuse a folder that is not this line's: its page would be written over.
+
+        Raises
+        ------
+        SojournError
+            The folder is that of another study, or of the advice on another line.
+        """
+        before = Store(self.out).read_study()
+        if before is not None and before["study"] not in study_file.names(self.asked.line):
+            raise SojournError(
+                f"--out {self.out} holds results of {before['study']!r}; expected a folder of its own for "
+                f"{study_file.name(self.asked.line)!r}"
+            )
 
     def run(self, workers: Workers) -> Iterator[tuple[int, int]]:
         """Run what is not on disk yet; yield how many points are done and planned, and keep the findings.
@@ -165,6 +182,11 @@ class Search:
         self.notes += [note for note in about if note not in self.notes]
         campaign.prepare()
         with writing(file):
+            if what == "sizes" and file.exists() and file.read_bytes() != text.encode():
+                self.notes.append(
+                    f"{self.out} held the advice for other users, loads or goals, or of another version, on "
+                    "this line; its page is written anew, and the earlier points stay on disk"
+                )
             write(file, lambda opened: opened.write(text.encode()))
         return campaign
 

@@ -9,9 +9,10 @@ After each round the candidates split: *out* are those worse than the best for c
 difference is known to the precision asked for, so that more replications would tell nobody anything; *open*
 the rest. The best and the open ones get twice the replications, until none is open or the most are run.
 
-Among those that cannot be told from the best, and are less than the precision from it, decide: the mean over
-loads of what the worst-off user gets, then the mean queueing delay, then simplicity (the order of
-candidates).
+Among those that cannot be told from the best, and whose mean is no further from its than the precision and
+:data:`NO_MATTER`, decide: the mean over loads of what the worst-off user gets, then the mean queueing delay,
+then simplicity (the order of candidates). A coarser precision saves simulations and makes nobody indifferent:
+where one is further ahead by its mean than that, the mean is the best guess there is.
 
 Source: E. Even-Dar, S. Mannor, Y. Mansour 2006 (JMLR 7), successive elimination. Differences: t intervals of
 paired differences for Hoeffding's bounds, and rounds that double.
@@ -31,6 +32,8 @@ Numbers = Mapping[Cell, Mapping[int, float]]
 
 MATTERS = 0.05
 """Differences in MOS below this decide nothing between candidates that are alike otherwise (a choice)."""
+NO_MATTER = 0.1
+"""Further behind the best by its mean, none stands for it, however coarse the precision (a choice)."""
 _DELAY_MATTERS_MS = 1.0
 
 
@@ -122,13 +125,14 @@ def choose(
 ) -> tuple[str, str]:
     """Choose among those that cannot be told apart; return the choice and what decided.
 
-    That is ``worst`` (one is best for certain), ``best`` (no other is within the precision, though not all
-    are worse for certain), ``mean`` over loads, ``delay``, or ``order``.
+    That is ``worst`` (one is best for certain), ``best`` (no other is as near to it as to be taken in its
+    place, though not all are worse for certain), ``mean`` over loads, ``delay``, or ``order``.
     """
+    near = min(precision, NO_MATTER)
     left = [
         name
         for name in scores
-        if name == standing.best or (name in standing.alike and standing.behind[name].mean <= precision)
+        if name == standing.best or (name in standing.alike and standing.behind[name].mean <= near)
     ]
     if len(left) == 1:
         return left[0], "worst" if len(standing.alike) == 1 else "best"

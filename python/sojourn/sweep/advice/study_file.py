@@ -17,7 +17,7 @@ def sizes_study(asked: Question, sizes: tuple[Sequence[int], Sequence[int]]) -> 
     swept = [("path.down.queue.limit", down), ("path.up.queue.limit", up)]
     lead = "Sizes of a FIFO, each direction for itself. This is all of it; the advice runs a part."
     queues = Candidate({"kind": "fifo", "limit": down[0]}, {"kind": "fifo", "limit": up[0]})
-    return _study(asked, f"{name(asked.line)}-sizes", lead, queues, swept, [])
+    return _study(asked, names(asked.line)[0], lead, queues, swept, [])
 
 
 def queues_study(asked: Question, candidates: Sequence[Candidate]) -> str:
@@ -25,12 +25,17 @@ def queues_study(asked: Question, candidates: Sequence[Candidate]) -> str:
     down, up = [one.down for one in candidates], [one.up for one in candidates]
     lead = "Disciplines, the same both ways, beside the FIFO whose sizes were best."
     tie = [("path.down.queue", "path.up.queue", up)]
-    return _study(asked, name(asked.line), lead, candidates[0], [("path.down.queue", down)], tie)
+    return _study(asked, names(asked.line)[1], lead, candidates[0], [("path.down.queue", down)], tie)
 
 
 def name(line: Line) -> str:
     """Name the advice on a line."""
     return f"advice-{line.down}-{line.up}-{line.rtt}"
+
+
+def names(line: Line) -> tuple[str, str]:
+    """Name the studies of the advice on a line: of sizes, of disciplines."""
+    return f"{name(line)}-sizes", name(line)
 
 
 def _study(
