@@ -3,10 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from sojourn.errors import counted
 from sojourn.report.answer.cells import Cell, Cells
 from sojourn.report.answer.goals import Goal
 from sojourn.results.bounded import awaited, lower_bounds
 from sojourn.results.interval import MOST_REPLICATIONS, Interval, Sample, half_width
+
+_HARDLY = 100
+"""More replications than this hardly anybody runs: a choice."""
 
 YES, NO, CLOSE = "yes", "no", "close"
 
@@ -80,6 +84,10 @@ class Finding:
     @property
     def more(self) -> str:
         """What would settle it, in words; nothing where it is settled."""
+        return self.settles("it")
+
+    def settles(self, what: str) -> str:
+        """Say what would settle this, which is called so."""
         if self.word != CLOSE:
             return ""
         if self.at_least:
@@ -90,10 +98,13 @@ class Finding:
             return f"{self.lacking} of {of} replications have no number, so a longer run may tell"
         if self.replications < 2:
             return "one replication shows no spread"
+        hardly = f"more replications will hardly settle {what}: it would take"
         if self.settled_by is None:
-            return f"more than {MOST_REPLICATIONS - self.replications} more replications would settle it"
+            return f"{hardly} more than {MOST_REPLICATIONS}"
         left = self.settled_by - self.replications
-        return f"about {left} more replication{'s' * (left != 1)} would settle it"
+        if left > _HARDLY:
+            return f"{hardly} about {float(f'{left:.2g}'):.0f}"
+        return f"about {counted(left, 'more replication')} would settle {what}"
 
 
 @dataclass(frozen=True)
@@ -158,7 +169,7 @@ class Verdict:
         if any(finding.of_length or finding.lacking for finding in open_ones):
             return "for some goals it takes a longer run to tell"
         hardest = max(open_ones, key=lambda finding: finding.settled_by or MOST_REPLICATIONS + 1)
-        return hardest.more.removesuffix("it") + "all goals"
+        return hardest.settles("all goals")
 
     @property
     def settled_by(self) -> int | None:
