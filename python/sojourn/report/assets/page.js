@@ -141,4 +141,34 @@
     for (const fold of opened) fold.open = true;
   });
   addEventListener("afterprint", () => { for (const fold of opened) fold.open = false; });
+
+  // Paper does not scroll: a table with more columns than a sheet has room for is printed in parts one below the other,
+  // each with the columns that name its rows.
+  const room = 12;
+  let parts = [];
+  const part = (box) => {
+    const table = box.querySelector("table");
+    if (!table || table.querySelector("[colspan], [rowspan]")) return;
+    const heads = [...table.rows[0].cells];
+    const named = Math.max(heads.findIndex((head) => !head.classList.contains("w")), 0);
+    const many = Math.ceil((heads.length - named) / Math.max(room - named, 4));
+    if (many < 2) return;
+    const size = Math.ceil((heads.length - named) / many);
+    for (let at = named; at < heads.length; at += size) {
+      const some = table.cloneNode(true);
+      for (const row of some.rows) [...row.cells].forEach((cell, i) => i < named || (i >= at && i < at + size) || cell.remove());
+      const piece = box.cloneNode(false);
+      piece.classList.add("part");
+      piece.append(some);
+      box.before(piece);
+      parts.push(piece);
+    }
+    box.classList.add("parted");
+  };
+  addEventListener("beforeprint", () => document.querySelectorAll(".wide:not(details.screen *)").forEach(part));
+  addEventListener("afterprint", () => {
+    for (const piece of parts) piece.remove();
+    for (const box of document.querySelectorAll(".parted")) box.classList.remove("parted");
+    parts = [];
+  });
 })();
