@@ -223,6 +223,10 @@ def test_what_was_lost_of_datagrams_is_said(tmp_path):
     found = iperf3(tmp_path / "a.json", end=end)
     assert "66.6 % of the datagrams sent up lost" in found.tool and found.mean("up") == 2
     assert "is what was sent, the number what was received" in caption(tmp_path / "a", found)[1]
+    # Older versions sum up what was sent, and say what share of it was lost.
+    old = iperf3(tmp_path / "c.json", end={"sum": {"lost_percent": 75, "bits_per_second": 6e6}})
+    assert old.mean("up") == old.throughput["up"].mean / 4
+    assert "is what was sent, the number what was received" in caption(tmp_path / "c", old)[1]
     # An interrupted run has zeros where the receiver would have told: nothing is known of losses.
     end = {"sum": {"lost_percent": 0}, "sum_sent": sent, "sum_received": {"bits_per_second": 0}}
     cut = iperf3(tmp_path / "b.json", end=end, error="interrupt - the client has terminated")

@@ -58,10 +58,15 @@ def measurement(content: Mapping[str, Any], name: str) -> Measurement:
         raise SojournError(f"{name}: no interval of iperf3 has a throughput")
     end = content.get("end") if isinstance(content.get("end"), dict) else {}
     means, received, again = _summed(end, reverse)
+    lost = {} if why else _lost(end, reverse)
+    if sends in lost and sends in throughput and sends not in means:
+        # Some versions sum datagrams up in `sum` alone: what was sent, and what share of it was lost.
+        means[sends] = throughput[sends].mean * (1 - lost[sends])
+        received.add(sends)
     rtt = series(*trips)
     return Measurement(
         name,
-        ", ".join(_words(content, why, _lost(end, reverse))),
+        ", ".join(_words(content, why, lost)),
         throughput,
         rtt,
         "the sender's smoothed one" if rtt else "",
