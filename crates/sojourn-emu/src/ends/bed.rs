@@ -216,10 +216,10 @@ impl Maker<'_> {
         let threaded = self.sees_sys
             && namespace::mount_fresh("sysfs", "/sys").is_ok()
             && std::fs::write(format!("/sys/class/net/{interface}/threaded"), "1").is_ok();
-        processor::napi_threads(interface)
-            .into_iter()
-            .filter(|thread| !before.contains(thread))
-            .for_each(processor::run_soon);
+        processor::napi_threads(interface).into_iter().filter(|thread| !before.contains(thread)).for_each(|thread| {
+            processor::run_soon(thread);
+            processor::leave_own(thread);
+        });
         threaded
     }
 }

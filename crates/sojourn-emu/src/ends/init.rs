@@ -2,7 +2,7 @@
 //!
 //! When it ends, however that comes about, the kernel ends all that was started below it.
 
-use crate::linux::namespace;
+use crate::linux::{namespace, processor};
 use crate::setup::User;
 use nix::errno::Errno;
 use nix::sys::prctl::set_pdeathsig;
@@ -37,6 +37,8 @@ pub struct Programs<'p> {
     pub user: Option<&'p User>,
     /// In a user namespace, the user to appear as.
     pub appear_as: Option<(u32, u32)>,
+    /// They keep off the emulator's processor.
+    pub apart: bool,
 }
 
 /// How the command ended.
@@ -195,13 +197,16 @@ pub fn ignores_hang_up() -> bool {
 fn prepare(command: &mut Command, programs: &Programs<'_>, network: Option<OwnedFd>) {
     command.envs(programs.environment.iter().map(|(name, value)| (name, value)));
     let user = programs.user.cloned();
-    let appear_as = programs.appear_as;
+    let (appear_as, apart) = (programs.appear_as, programs.apart);
     let enter = move || -> io::Result<()> {
         if let Some(network) = &network {
             namespace::enter(network)?;
             if namespace::private_mounts().is_ok() {
                 let _ = namespace::mount_fresh("sysfs", "/sys");
             }
+        }
+        if apart {
+            processor::leave_own(0);
         }
         if let Some(User { uid, gid, groups }) = &user {
             let groups: Vec<Gid> = groups.iter().map(|group| Gid::from_raw(*group)).collect();
@@ -259,6 +264,7 @@ mod tests {
             networks,
             user: case.user,
             appear_as: None,
+            apart: false,
         };
         let pipe = || nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC).unwrap();
         let ((waits, go), (status, tells)) = (pipe(), pipe());

@@ -1,5 +1,7 @@
-//! The processor: the priority of a thread, what a hypervisor took, and what the machine was busy with.
+//! The processor: the priority of a thread, where it runs, what a hypervisor took, and what the machine was busy with.
 
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::unistd::Pid;
 use serde::Serialize;
 use std::fs::{self, File};
 use std::io::Write;
@@ -29,6 +31,32 @@ pub fn run_soon(thread: i32) {
     let parameters = libc::sched_param { sched_priority: PRIORITY - 10 };
     // SAFETY: the structure is what the call takes.
     unsafe { libc::sched_setscheduler(thread, libc::SCHED_FIFO, &parameters) };
+}
+
+/// Of the processors that this thread may use, the emulator's own, which is the last, and the others; `None` if there is
+/// one.
+fn shared_out() -> Option<[CpuSet; 2]> {
+    let allowed = sched_getaffinity(Pid::from_raw(0)).ok()?;
+    let (mut own, mut others) = (CpuSet::new(), allowed);
+    let is_allowed = |processor: &usize| allowed.is_set(*processor).unwrap_or(false);
+    let last = (0..CpuSet::count()).rev().find(is_allowed)?;
+    own.set(last).and(others.unset(last)).ok()?;
+    (0..last).any(|processor| is_allowed(&processor)).then_some([own, others])
+}
+
+/// Keeps this thread on the emulator's processor, if there are several.
+pub fn keep_to_own() {
+    if let Some([own, _]) = shared_out() {
+        let _ = sched_setaffinity(Pid::from_raw(0), &own);
+    }
+}
+
+/// Keeps a thread off the emulator's processor, if there are several; 0 is this one. Who is woken there otherwise, by a
+/// packet, waits until the emulator sleeps, while another processor may be idle.
+pub fn leave_own(thread: i32) {
+    if let Some([_, others]) = shared_out() {
+        let _ = sched_setaffinity(Pid::from_raw(thread), &others);
+    }
 }
 
 /// Lets sleeps of this thread end to the nanosecond, not up to 50 µs later.
@@ -105,6 +133,30 @@ mod tests {
         let after = Ticks::read("cpu  150 0 110 820 10 0 0 10 0 0\n");
         assert_eq!(after.since(before), Shares { busy_pct: 60.0, steal_pct: 10.0 });
         assert_eq!(Ticks::read("").since(Ticks::read("")), Shares { busy_pct: 100.0, steal_pct: 0.0 });
+    }
+
+    #[test]
+    fn the_emulator_has_the_last_processor_and_others_the_rest_where_there_are_several() {
+        let places = |set: &CpuSet| (0..CpuSet::count()).filter(|at| set.is_set(*at).unwrap()).collect::<Vec<_>>();
+        let of = |act: fn()| {
+            let told = std::thread::spawn(move || {
+                act();
+                places(&sched_getaffinity(Pid::from_raw(0)).unwrap())
+            });
+            told.join().unwrap()
+        };
+        let all = of(|| ());
+        let (last, rest) = all.split_last().unwrap();
+        if rest.is_empty() {
+            assert!(of(keep_to_own) == all && of(|| leave_own(0)) == all);
+        } else {
+            assert_eq!((of(keep_to_own), of(|| leave_own(0))), (vec![*last], rest.to_vec()));
+            let alone = || {
+                keep_to_own();
+                leave_own(0);
+            };
+            assert_eq!(of(alone), [*last], "of one, nobody is kept off");
+        }
     }
 
     #[test]
