@@ -33,8 +33,8 @@ pub fn run_soon(thread: i32) {
     unsafe { libc::sched_setscheduler(thread, libc::SCHED_FIFO, &parameters) };
 }
 
-/// Of the processors that this thread may use, the emulator's own, which is the last, and the others; `None` if there is
-/// one.
+/// Of the processors that this thread may use, the emulator's own, which is the last, and the others; `None` if there
+/// is one.
 fn shared_out() -> Option<[CpuSet; 2]> {
     let allowed = sched_getaffinity(Pid::from_raw(0)).ok()?;
     let (mut own, mut others) = (CpuSet::new(), allowed);
