@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from conftest import Command
+from sojourn.cli import VERBS
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
@@ -63,6 +65,42 @@ def test_runs_that_the_validation_page_names_are_where_its_command_puts_them():
     named = re.findall(r"--only ([\w-]+)`; every run is in `([^`]+)`", text)
     assert named
     assert [(part, place) for part, place in named if place != f"results/validation/{part}/"] == []
+
+
+def quoted_commands(page: Path) -> Iterator[str]:
+    """The code of a page line by line: of its blocks (lines that go on are joined), and between backticks."""
+    text = page.read_text(encoding="utf-8")
+    blocks = re.findall(r"```\w*\n(.*?)```", text, re.DOTALL)
+    yield from re.sub(r"\\\n\s*", " ", "\n".join(blocks)).splitlines()
+    yield from re.findall(r"`([^`\n]+)`", text)
+
+
+def test_commands_that_pages_quote_are_there(sojourn: Command):
+    """Verbs of sojourn with their options, targets of make, and modules that Python is to run."""
+    options = {verb: set(re.findall(r"--[a-z-]+", sojourn(verb, "--help").stdout)) for verb in VERBS}
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    wrong, seen = [], 0
+    for page in PAGES:
+        if page.name == "CHANGELOG.md":  # It speaks of what was, too.
+            continue
+        for line in quoted_commands(page):
+            for verb, words in re.findall(r"\bsojourn ([a-z]+)\b([^#|&]*)", line):
+                given = re.findall(r"(?<=\s)--[a-z][a-z-]*", words.split(" -- ")[0])
+                wrong += [
+                    f"{page.name}: {verb} {word}" for word in given if word not in options.get(verb, ())
+                ]
+                wrong += [f"{page.name}: sojourn {verb}"] * (verb not in VERBS)
+                seen += 1
+            for target in re.findall(r"^make ([\w-]+)", line):
+                wrong += [f"{page.name}: make {target}"] * (target not in targets)
+                seen += 1
+            for module in re.findall(r"python -m ((?:tools|benches)[\w.]*)", line):
+                place = ROOT / module.replace(".", "/")
+                there = place.with_suffix(".py").exists() or (place / "__main__.py").exists()
+                wrong += [f"{page.name}: {module}"] * (not there and not module.endswith(".NAME"))
+                seen += 1
+    assert not wrong
+    assert seen > 150
 
 
 def alternatives(name: str) -> list[str]:

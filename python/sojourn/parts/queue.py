@@ -131,11 +131,14 @@ def replay(
             f'departures {shown(departures)} are neither a rate such as "2Mbit" nor a list of times'
         )
     numbers, drawn = _draws(draws)
+    asked = _whole("departures", times, np.uint64)
+    _check_order("packet", columns[0])
+    _check_order("departure", asked)
     found = _core.replay(
         as_json(queue, "the queue"),
         *columns,
         rate,
-        _whole("departures", times, np.uint64),
+        asked,
         whole(seed, "seed"),
         numbers,
         drawn,
@@ -195,6 +198,17 @@ def _columns(packets: Mapping[str, Any] | Sequence[Any]) -> list[np.ndarray]:
         if column.shape not in ((), time.shape) or time.ndim != 1:
             raise ArgumentError(f"{key} has the shape {column.shape}; give one value, or one for each packet")
     return [np.ascontiguousarray(np.broadcast_to(column, time.shape)) for column in columns]
+
+
+def _check_order(what: str, times: np.ndarray) -> None:
+    """Refuse times (ns) that go back, with the first that does."""
+    back = np.flatnonzero(times[1:] < times[:-1])
+    if len(back):
+        at = int(back[0])
+        raise _core.StudyError(
+            f"{what} {at + 1} is at {times[at + 1]} ns, before {what} {at} at {times[at]} ns; "
+            "expected them in order of time"
+        )
 
 
 def _bits(value: Any) -> int:
