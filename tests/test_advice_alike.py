@@ -28,6 +28,15 @@ def near(score: float = 3.57) -> list[dict[str, Any]]:
             ["among these simplicity decided, as neither the mean over loads nor"],
             ["better than every other", "best score of them"],
         ),
+        (
+            {
+                "certain": False,
+                "decided_by": "order",
+                "alike": [sized(f"{n}pkt", "2pkt") for n in range(10, 18)],
+            },
+            ["FIFO of 15 packets down, 2 up; and 2 more: among these simplicity decided"],
+            ["2 up and 2 more"],
+        ),
         # Of those that are alike one may have a better score, which the reader wants to know.
         (
             {"certain": False, "decided_by": "order", "alike": [near()[1]], "tried": near(3.68)},
@@ -88,7 +97,7 @@ def near(score: float = 3.57) -> list[dict[str, Any]]:
             },
             [
                 "cannot be told from it: 2 packets down, 4 up (3.25). Among these sizes the mean queueing "
-                "delay decided. These sizes have lower scores, but are not worse for certain: 1 packet down, "
+                "delay decided. Others have lower scores, but are not worse for certain: 1 packet down, "
                 "4 up (2.10)."
             ],
             [],

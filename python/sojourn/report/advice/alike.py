@@ -41,7 +41,7 @@ def not_told(about: About) -> str:
 
 def _many(names: Any) -> str:
     found = list(dict.fromkeys(names))
-    return listed(found[:SIZES]) + (f" and {len(found) - SIZES} more" if len(found) > SIZES else "")
+    return listed([*found[:SIZES], *([f"{len(found) - SIZES} more"] if len(found) > SIZES else [])])
 
 
 def _apart(about: About, alike: Sequence[Queues], score: float | None) -> tuple[list[Queues], list[Queues]]:
@@ -91,7 +91,7 @@ def other_sizes(about: About) -> str:
             decided = " Neither the mean over loads nor the queueing delay tells these sizes apart."
         said = f" {of} cannot be told from it: {_sizes(about, near)}.{decided}"
     if lower:
-        who = "These sizes" if near else of
+        who = "Others" if near else of
         said += f" {who} have lower scores, but are not worse for certain: {_sizes(about, lower)}."
     return said
 
