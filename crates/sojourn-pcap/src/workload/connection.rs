@@ -10,8 +10,8 @@ use crate::decode::tcp::{ACK, FIN, RST, SYN, Segment};
 
 /// So long after the handshake queues are taken to be as they were.
 const STILL_NS: i64 = 1_000_000_000;
-/// No timer of TCP need wait for longer (RFC 6298): who is silent for so long does not wait to send again.
-const LONGEST_TIMEOUT_NS: i64 = 60_000_000_000;
+/// Who is silent for so long has given up without a word: timers of 1, 2, 4 and 8 s are over (RFC 6298 §2.4, §5.5).
+const SILENT_NS: i64 = 15_000_000_000;
 
 /// A connection.
 #[derive(Debug, Default)]
@@ -191,7 +191,7 @@ impl Connection {
         let way = &self.ways[by];
         let in_turn = self.concurrent || self.turns.last().is_some_and(|turn| usize::from(turn.by) == by);
         let closed = way.fin || self.ways.iter().any(|way| way.reset);
-        let silent = last.saturating_sub(way.sent_at) > LONGEST_TIMEOUT_NS;
+        let silent = last.saturating_sub(way.sent_at) > SILENT_NS;
         in_turn && !closed && !silent && is_full(way.last, full)
     }
 

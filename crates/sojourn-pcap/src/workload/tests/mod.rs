@@ -129,9 +129,9 @@ fn who_had_more_to_send_when_the_capture_ended_goes_on() {
         (last(false, ACK, 999, 200), false),
         (last(false, ACK | FIN, 1000, 200), false),
         (last(false, RST, 0, 200), false),
-        // Somebody else is seen until then: no timer waits for longer.
-        ((59_000, true, ACK, 110, 3000, 0), true),
-        ((61_000, true, ACK, 110, 3000, 0), false),
+        // Somebody else is seen until then: four timers in a row have been over by the second.
+        ((14_900, true, ACK, 110, 3000, 0), true),
+        ((15_300, true, ACK, 110, 3000, 0), false),
     ] {
         assert_eq!(goes_on(&[&PAGE[..7], &[line]].concat()), [false, more], "{line:?}");
     }
