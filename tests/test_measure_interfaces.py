@@ -85,8 +85,8 @@ def test_a_packet_that_two_interfaces_saw_counts_once(sojourn: Command, form) ->
     once, twice = (sojourn("measure", name, "--json") for name in ("one.pcap", "twice.pcap"))
     assert once.stdout.count("\n") == 2 and once.stdout == twice.stdout
     assert "interface" not in once.stderr
-    count = f"{len(given)} of {2 * len(given)} frames skipped: captured on another interface before"
-    assert f"note: {count}\n" in twice.stderr
+    count = f"{len(given):,} of {2 * len(given):,} frames skipped: captured on another interface before"
+    assert f"note: {count.replace(',', ' ')}\n" in twice.stderr
     tables = []
     for name in ("one", "twice"):
         done = sojourn("workload", f"{name}.pcap", "-o", f"{name}.parquet")
