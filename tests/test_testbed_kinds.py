@@ -325,8 +325,7 @@ def test_who_was_not_ready_in_time_is_named(wall_s: float, of_time: bool, tmp_pa
     ):
         if end:
             program = {"pair": 256, "folder": str(tmp_path / "flows.0"), "congestion": None, "options": []}
-            plan = {"duration_ns": 1, "warmup_ns": 0, "processors": [0]}
-            Host(plan, {**program, end: {}}, end, bell_of_none).ready()
+            Host({"duration_ns": 1, "warmup_ns": 0}, {**program, end: {}}, end, bell_of_none).ready()
         with pytest.raises(
             bed.ProgramFailed, match=f"^{says if of_time else 'the testbed was told to end'}$"
         ):

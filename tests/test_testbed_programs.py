@@ -79,7 +79,7 @@ def between_two_addresses(
             (room / file).write_bytes(content)
         both = {"client": client, "server": server, "congestion": None, "options": []}
         told.append({"name": name, "key": name, "pair": first + pair, "folder": str(room), **both})
-    (folder / "plan.json").write_text(json.dumps({**plan, "processors": [0], "programs": told}))
+    (folder / "plan.json").write_text(json.dumps({**plan, "programs": told}))
     words = [sys.executable, "-I", "-c", END, str(ROOM), str(folder / "plan.json")]
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with (

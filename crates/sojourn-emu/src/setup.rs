@@ -46,9 +46,6 @@ pub struct Setup {
     pub probes: u16,
     /// Time between two looks for the live view.
     pub every_s: f64,
-    /// What runs at the ends keeps off the emulator's processor, where there are several.
-    #[serde(default)]
-    pub apart: bool,
     /// Further pairs of addresses, one at each end.
     #[serde(default)]
     pub pairs: Vec<Pair>,

@@ -20,8 +20,6 @@ from sojourn.study.units import percent
 
 _NO_BED = 125
 """Exit code: no bed for the command, or no room for its records (as of `env` and `timeout`)."""
-_TO_SPARE = 3
-"""From so many processors on, the command leaves the emulator's to it. Of two it may need both."""
 
 
 def emulate(
@@ -162,7 +160,6 @@ def emulate(
         congestion=congestion,
         variables=(*([("net.ipv4.tcp_ecn", "1")] if ecn else []), *variables),
         duration_s=None if duration is None else nanoseconds(duration, "--duration") / 1e9,
-        apart=len(os.sched_getaffinity(0)) >= _TO_SPARE,
     )
     changing = _changing(point.document)
     try:

@@ -71,7 +71,7 @@ impl Child {
             networks: bed.ends.each_ref().map(|end| end.network.as_fd()),
             user: setup.user.as_ref().filter(|_| !bed.rights.rootless),
             appear_as: bed.rights.rootless.then_some(setup.caller),
-            apart: setup.apart && !bed.rights.rootless,
+            apart: !bed.rights.rootless,
         };
         // The flags make it the first process of a new process namespace; this process stays where it is, as it must if
         // it is to have threads.

@@ -37,7 +37,7 @@ pub struct Programs<'p> {
     pub user: Option<&'p User>,
     /// In a user namespace, the user to appear as.
     pub appear_as: Option<(u32, u32)>,
-    /// They keep off the emulator's processor.
+    /// They keep off the emulator's processor, if it has one of its own.
     pub apart: bool,
 }
 

@@ -156,30 +156,6 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_that_runs_before_others_stays_on_one_processor() {
-        if thread::available_parallelism().map_or(1, usize::from) == 1 {
-            return;
-        }
-        // Another test's loop does not run first, and keeps all of them.
-        let kept = || {
-            let threads = std::fs::read_dir("/proc/self/task").unwrap().flatten();
-            let said = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("status")).ok());
-            let forwards = said.filter(|status| status.starts_with("Name:\tforward\n"));
-            let allowed =
-                |status: String| status.split("Cpus_allowed_list:").nth(1)?.split('\n').next().map(str::to_owned);
-            forwards.filter_map(allowed).any(|allowed| allowed.trim().parse::<u32>().is_ok())
-        };
-        let driver = Driver::start(forwarder([ends().0, ends().0]), true, &AtomicU64::new(0)).unwrap();
-        let until = std::time::Instant::now() + Duration::from_secs(5);
-        let mut found = kept();
-        while !found && std::time::Instant::now() < until {
-            thread::sleep(Duration::from_millis(1));
-            found = kept();
-        }
-        assert!(driver.stop().unwrap().fifo == found, "kept to one if it may run first");
-    }
-
-    #[test]
     fn a_device_that_is_gone_ends_the_loop_and_is_why() {
         // It cannot be read from.
         let null = std::fs::File::options().write(true).open("/dev/null").unwrap();

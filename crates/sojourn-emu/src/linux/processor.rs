@@ -33,30 +33,35 @@ pub fn run_soon(thread: i32) {
     unsafe { libc::sched_setscheduler(thread, libc::SCHED_FIFO, &parameters) };
 }
 
-/// Of the processors that this thread may use, the emulator's own, which is the last, and the others; `None` if there
-/// is one.
-fn shared_out() -> Option<[CpuSet; 2]> {
-    let allowed = sched_getaffinity(Pid::from_raw(0)).ok()?;
-    let (mut own, mut others) = (CpuSet::new(), allowed);
-    let is_allowed = |processor: &usize| allowed.is_set(*processor).unwrap_or(false);
-    let last = (0..CpuSet::count()).rev().find(is_allowed)?;
+/// With fewer processors than so many, programs may need each of them.
+const ENOUGH: usize = 3;
+
+/// Of these processors the emulator's own, which is the last, and the others; `None` if there are too few.
+fn shared_out(allowed: &CpuSet) -> Option<[CpuSet; 2]> {
+    let (mut own, mut others) = (CpuSet::new(), *allowed);
+    let places = (0..CpuSet::count()).filter(|place| allowed.is_set(*place).unwrap_or(false));
+    let last = places.clone().next_back().filter(|_| places.count() >= ENOUGH)?;
     own.set(last).and(others.unset(last)).ok()?;
-    (0..last).any(|processor| is_allowed(&processor)).then_some([own, others])
+    Some([own, others])
 }
 
-/// Keeps this thread on the emulator's processor, if there are several.
+/// Lets a thread run on the emulator's processor alone (0), or on the others (1), if there are enough; 0 is this one.
+fn keep(thread: i32, share: usize) {
+    let allowed = sched_getaffinity(Pid::from_raw(0)).ok();
+    if let Some(shares) = allowed.as_ref().and_then(shared_out) {
+        let _ = sched_setaffinity(Pid::from_raw(thread), &shares[share]);
+    }
+}
+
+/// Keeps this thread on the emulator's processor.
 pub fn keep_to_own() {
-    if let Some([own, _]) = shared_out() {
-        let _ = sched_setaffinity(Pid::from_raw(0), &own);
-    }
+    keep(0, 0);
 }
 
-/// Keeps a thread off the emulator's processor, if there are several; 0 is this one. Who is woken there otherwise, by a
-/// packet, waits until the emulator sleeps, while another processor may be idle.
+/// Keeps a thread off the emulator's processor; 0 is this one. Who is woken there otherwise, by a packet, waits until
+/// the emulator sleeps, while another processor may be idle.
 pub fn leave_own(thread: i32) {
-    if let Some([_, others]) = shared_out() {
-        let _ = sched_setaffinity(Pid::from_raw(thread), &others);
-    }
+    keep(thread, 1);
 }
 
 /// Lets sleeps of this thread end to the nanosecond, not up to 50 µs later.
@@ -136,27 +141,18 @@ mod tests {
     }
 
     #[test]
-    fn the_emulator_has_the_last_processor_and_others_the_rest_where_there_are_several() {
-        let places = |set: &CpuSet| (0..CpuSet::count()).filter(|at| set.is_set(*at).unwrap()).collect::<Vec<_>>();
-        let of = |act: fn()| {
-            let told = std::thread::spawn(move || {
-                act();
-                places(&sched_getaffinity(Pid::from_raw(0)).unwrap())
-            });
-            told.join().unwrap()
+    fn the_emulator_has_the_last_of_three_processors_and_more_and_others_the_rest() {
+        let shares = |allowed: &[usize]| {
+            let mut set = CpuSet::new();
+            allowed.iter().for_each(|place| set.set(*place).unwrap());
+            let places = |set: CpuSet| (0..CpuSet::count()).filter(|at| set.is_set(*at).unwrap()).collect::<Vec<_>>();
+            shared_out(&set).map(|shares| shares.map(places))
         };
-        let all = of(|| ());
-        let (last, rest) = all.split_last().unwrap();
-        if rest.is_empty() {
-            assert!(of(keep_to_own) == all && of(|| leave_own(0)) == all);
-        } else {
-            assert_eq!((of(keep_to_own), of(|| leave_own(0))), (vec![*last], rest.to_vec()));
-            let alone = || {
-                keep_to_own();
-                leave_own(0);
-            };
-            assert_eq!(of(alone), [*last], "of one, nobody is kept off");
+        for few in [&[][..], &[0], &[1, 2]] {
+            assert_eq!(shares(few), None);
         }
+        assert_eq!(shares(&[0, 1, 2]), Some([vec![2], vec![0, 1]]));
+        assert_eq!(shares(&[3, 5, 8, 9]), Some([vec![9], vec![3, 5, 8]]));
     }
 
     #[test]

@@ -45,8 +45,6 @@ class Options:
         Time after which the command is ended.
     probes : int
         Idle round trips that are measured before.
-    apart : bool
-        What runs at the ends keeps off the emulator's processor, where there are several.
     pairs : tuple of dict
         Further pairs of addresses, with routes and distances of their own: see ``Pair`` in the emulator's
         `setup.rs`.
@@ -64,7 +62,6 @@ class Options:
     variables: tuple[tuple[str, str], ...] = field(default=())
     duration_s: float | None = None
     probes: int = 10
-    apart: bool = False
     pairs: tuple[dict[str, Any], ...] = ()
     measured_s: tuple[float, float] | None = None
 

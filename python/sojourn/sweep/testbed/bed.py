@@ -94,7 +94,6 @@ def running(
             "programs": [_told(program, number, folder) for number, program in enumerate(programs)],
             "begin": begins,
             "peers": {"client": at_client, "server": at_server},
-            "processors": sorted(os.sched_getaffinity(0)),
         }
         plan.write_text(json.dumps(told))
         _give_away(folder)
@@ -108,7 +107,6 @@ def running(
             pairs=tuple(program.pair(number) for number, program in enumerate(programs)),
             measured_s=(warmup_ns * 1e-9, duration_ns * 1e-9),
             offload=offload,
-            apart=True,
         )
         words = stack.enter_context(TemporaryFile())
         report = session.run(

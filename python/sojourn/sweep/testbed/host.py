@@ -58,9 +58,6 @@ class Host:
         When the study's time is over, and since when it is measured.
     congestion : str or None
         TCP's congestion control of its addresses.
-    processors : list of int
-        Those that the testbed may use. Programs begin on all but the one that the emulator keeps to: who is
-        woken there waits for the emulator.
     """
 
     def __init__(self, plan: Mapping[str, Any], program: Mapping[str, Any], end: str, bell: _Bell) -> None:
@@ -75,7 +72,6 @@ class Host:
         self.duration_ns: int = plan["duration_ns"]
         self.warmup_ns: int = plan["warmup_ns"]
         self.congestion: str | None = program["congestion"]
-        self.processors: list[int] = plan["processors"]
         self._options: list[tuple[int, int, int]] = program["options"]
         self.left: dict[str, Any] = {}
         self._bell = bell

@@ -58,7 +58,7 @@ def client(host: Host) -> None:
 
     async def main() -> None:
         told = ends.over()
-        async with chromium.launched(host) as browser:
+        async with chromium.launched() as browser:
             host.begin()
             readers = [
                 _browse(host, browser, user, visits, rows)

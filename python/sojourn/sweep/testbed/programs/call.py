@@ -47,7 +47,7 @@ async def _hold(host: Host) -> None:
         "--disable-features=WebRtcHideLocalIpsWithMdns",
     )
     async with AsyncExitStack() as stack:
-        browser = await stack.enter_async_context(chromium.launched(host, *flags))
+        browser = await stack.enter_async_context(chromium.launched(*flags))
         pages = [await _opened(host, browser) for _ in told["calls"]]
         answers = [await _described(host, page, number, told["audio"]) for number, page in enumerate(pages)]
         await asyncio.to_thread(host.begin)

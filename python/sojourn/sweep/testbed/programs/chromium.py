@@ -1,17 +1,10 @@
 """A Chromium without a window, driven by Playwright."""
 
-from __future__ import annotations
-
-import os
 import shutil
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from sojourn.sweep.testbed.host import Host
+from typing import Any
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "chromium-headless-shell")
 _FLAGS = (
@@ -43,11 +36,10 @@ def found() -> str | None:
 
 
 @asynccontextmanager
-async def launched(host: Host, *flags: str) -> AsyncIterator[Any]:
-    """Run a browser, of Playwright's asynchronous interface, on all processors: it needs more than one."""
+async def launched(*flags: str) -> AsyncIterator[Any]:
+    """Run a browser, of Playwright's asynchronous interface."""
     from playwright.async_api import async_playwright
 
-    os.sched_setaffinity(0, host.processors)
     async with async_playwright() as driver:
         # Whoever starts the programs knows for how long.
         browser = await driver.chromium.launch(executable_path=found(), args=[*_FLAGS, *flags], timeout=0)

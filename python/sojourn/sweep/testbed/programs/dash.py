@@ -77,7 +77,7 @@ def client(host: Host) -> None:
     async def main() -> None:
         told = ends.over()
         viewers = _viewings(host)
-        async with chromium.launched(host) as browser:
+        async with chromium.launched() as browser:
             pages = [await _opened(host, browser) for _ in viewers]
             host.begin()
             starting = [

@@ -71,7 +71,7 @@ def client(host: Host) -> None:
 
     async def main() -> None:
         told = ends.over()
-        async with chromium.launched(host, *flags) as browser:
+        async with chromium.launched(*flags) as browser:
             tabs = [await _opened(browser) for _ in starts]
             host.begin()
             readers = [
