@@ -5,6 +5,7 @@ from typing import Any
 
 from sojourn.report.advice.names import About, article, named, number
 from sojourn.report.answer.cells import listed
+from sojourn.report.answer.scores import MATTERS, NEAR
 from sojourn.study.links import WAYS
 
 _DECIDED = {
@@ -13,10 +14,6 @@ _DECIDED = {
     "delay": "the mean queueing delay decided",
     "order": "simplicity decided, as neither the mean over loads nor the queueing delay tells them apart",
 }
-_NEAR = 0.1
-"""Further behind, by its mean, none stands for the best (sojourn.sweep.advice.elimination)."""
-_MATTERS = 0.05
-"""A better score than the advice's that cannot be told from it is named from this difference on."""
 SIZES = 6
 """Candidates that one sentence names."""
 
@@ -50,7 +47,7 @@ def _apart(about: About, alike: Sequence[Queues], score: float | None) -> tuple[
     lower: list[Queues] = []
     for one in alike:
         worst = _score(about, one)
-        (near if None in (worst, score) or worst >= score - _NEAR - 1e-9 else lower).append(one)
+        (near if None in (worst, score) or worst >= score - NEAR - 1e-9 else lower).append(one)
     return near, lower
 
 
@@ -69,7 +66,7 @@ def _better(about: About, near: Sequence[Queues]) -> str:
     """Say which of those that cannot be told from the advice has a better score than it."""
     scores = [(worst, one) for one in near if (worst := _score(about, one)) is not None]
     worst, best = max(scores, key=lambda found: found[0], default=(0.0, None))
-    if about["goals"] or best is None or worst - about["scores"]["worst"] < _MATTERS:
+    if about["goals"] or best is None or worst - about["scores"]["worst"] < MATTERS:
         return ""
     return (
         f" The best score of them is that of {article(named(best))}, {number(worst)}: that it is better "

@@ -30,6 +30,11 @@ FIRST_PICTURE = "adaptive.startup_delay_ms.median"
 OWN_SCALE = ("adaptive", "browser", "call", "gaming", "page", "responsiveness")
 """Users whose scores are on a scale that nobody publishes."""
 
+MATTERS = 0.05
+"""Differences in MOS below this decide nothing between candidates that are alike otherwise (a choice)."""
+NEAR = 0.1
+"""Further behind the best by its mean, none stands for it, however coarse the precision (a choice)."""
+
 _PAGE_S = (0.56, 10.0)
 
 

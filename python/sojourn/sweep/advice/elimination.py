@@ -10,9 +10,10 @@ difference is known to the precision asked for, so that more replications would 
 the rest. The best and the open ones get twice the replications, until none is open or the most are run.
 
 Among those that cannot be told from the best, and whose mean is no further from its than the precision and
-:data:`NO_MATTER`, decide: the mean over loads of what the worst-off user gets, then the mean queueing delay,
-then simplicity (the order of candidates). A coarser precision saves simulations and makes nobody indifferent:
-where one is further ahead by its mean than that, the mean is the best guess there is.
+:data:`~sojourn.report.answer.scores.NEAR`, decide: the mean over loads of what the worst-off user gets,
+then the mean queueing delay, then simplicity (the order of candidates). A coarser precision saves simulations
+and makes nobody indifferent: where one is further ahead by its mean than that, the mean is the best guess
+there is.
 
 Source: E. Even-Dar, S. Mannor, Y. Mansour 2006 (JMLR 7), successive elimination. Differences: t intervals of
 paired differences for Hoeffding's bounds, and rounds that double.
@@ -23,6 +24,7 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import NamedTuple
 
+from sojourn.report.answer.scores import MATTERS, NEAR
 from sojourn.results.interval import half_width
 
 Cell = tuple[str, str]
@@ -30,10 +32,6 @@ Cell = tuple[str, str]
 Numbers = Mapping[Cell, Mapping[int, float]]
 """Of a candidate: by load and user, one number for each replication."""
 
-MATTERS = 0.05
-"""Differences in MOS below this decide nothing between candidates that are alike otherwise (a choice)."""
-NO_MATTER = 0.1
-"""Further behind the best by its mean, none stands for it, however coarse the precision (a choice)."""
 _DELAY_MATTERS_MS = 1.0
 
 
@@ -128,7 +126,7 @@ def choose(
     That is ``worst`` (one is best for certain), ``best`` (no other is as near to it as to be taken in its
     place, though not all are worse for certain), ``mean`` over loads, ``delay``, or ``order``.
     """
-    near = min(precision, NO_MATTER)
+    near = min(precision, NEAR)
     left = [
         name
         for name in scores
