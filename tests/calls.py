@@ -20,7 +20,7 @@ import random
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from pathlib import Path, PurePath
 from types import BuiltinFunctionType, FunctionType, MappingProxyType, MethodType
 from typing import Any
@@ -348,12 +348,15 @@ def target(name: str) -> Callable[..., Any]:
     return getattr(found, "__wrapped__", found)
 
 
-def names(call: Callable[..., Any]) -> set[str]:
-    """Return the names of the arguments that a function takes; a class has none that are kept."""
+def takes(call: Callable[..., Any], names: Set[str]) -> bool:
+    """Return whether a function takes arguments of these names; those that have a default may be left out, as
+    one that came later is. A class takes none that are kept."""
     if isinstance(call, type):
-        return set()
+        return not names
     stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
-    return {stars.get(each.kind, each.name) for each in inspect.signature(call).parameters.values()}
+    taken = {stars.get(each.kind, each.name): each for each in inspect.signature(call).parameters.values()}
+    needed = {name for name, each in taken.items() if each.kind in stars or each.default is each.empty}
+    return needed <= names <= taken.keys()
 
 
 def outcome(call: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:

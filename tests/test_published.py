@@ -11,9 +11,10 @@ from typing import Any
 
 import polars as pl
 import pytest
+from conftest import Command
 from sojourn.errors import SojournError
 from sojourn.report.figures import Spec, gather, labels_of
-from sojourn.report.published import beside, compare, factor_of, find, load
+from sojourn.report.published import beside, compare, factor_of, load
 from sojourn.study import Study, library
 from test_figures import LIMIT, result
 
@@ -336,12 +337,40 @@ def test_published_where_is_checked() -> None:
         compare(table, "web.plt_s.median", [], {"workload": "idle"})
 
 
+def test_a_table_that_is_not_there_is_said_before_anything_runs_and_beside_the_page(sojourn: Command) -> None:
+    table = "published/imc14-fig7b-voip-access-uploads.csv"
+    text = """name = "m"
+duration = "2s"
+path = { rtt = "40ms", queue = { kind = "codel" }, down = { rate = "2Mbit" }, up = { rate = "1Mbit" } }
+[sweep]
+"path.down.queue.limit" = ["8pkt", "9pkt"]
+[[figures]]
+kind = "lines"
+x = "path.down.queue.limit"
+value = "links.down.rate_bps"
+"""
+    said = (
+        f"the published table {table} is not there; expected it beside the study file; "
+        "did you mean published/imc14-fig7b-voip-access-upload.csv?"
+    )
+    (sojourn.cwd / "m.toml").write_text(f'{text}published = "{table}"\n')
+    assert f"m.toml: figure 1 (lines): {said}" in sojourn("run", "m.toml", code=2).stderr
+    assert not (sojourn.cwd / "results").exists()
+    mine = sojourn.cwd / "published" / Path(table).name
+    mine.parent.mkdir()
+    mine.write_text("path.down.queue.limit,rate_bps\n8pkt,2e6\n")
+    sojourn("run", "m.toml")
+    assert not sojourn("report", "results/m").stderr
+    mine.unlink()
+    assert said in sojourn("report", "results/m").stderr
+
+
 def test_tables_are_found_where_the_package_has_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # A wheel has no folder `studies` above it: the tables lie below the studies that ship with the package.
     shipped = tmp_path / "published" / "mine.csv"
     shipped.parent.mkdir()
     shipped.write_text("workload,delay_ms\nnone,1\n")
     monkeypatch.setattr(library, "SHIPPED", tmp_path)
-    assert find("published/mine.csv") == shipped
+    assert library.table("published/mine.csv") == shipped
     with pytest.raises(SojournError, match="is not there"):
-        find("published/has-table2-stalls.csv")
+        library.table("published/has-table2-stalls.csv")

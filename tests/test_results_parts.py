@@ -62,7 +62,8 @@ def test_series_have_names_and_nulls_where_nothing_was() -> None:
 @pytest.mark.parametrize(
     ("seconds", "said"),
     [
-        (0.04, "0.0 s"), (9.94, "9.9 s"), (10.0, "10 s"), (59.4, "59 s"), (60.0, "1 min 0 s"),
+        (0.0, "less than 0.1 s"), (0.099, "less than 0.1 s"), (0.1, "0.1 s"), (9.94, "9.9 s"), (10.0, "10 s"),
+        (59.4, "59 s"), (60.0, "1 min 0 s"),
         (90.6, "1 min 31 s"), (3599.4, "59 min 59 s"), (3600.0, "1 h 0 min"), (9000, "2 h 30 min"),
     ],
 )  # fmt: skip

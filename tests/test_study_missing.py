@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import permutations
 from typing import Any
 
 import pytest
 from conftest import Command
+from sojourn.study import Study
 from sojourn.study.missing import _expected, _required, _schema
 
 QUEUE = '{ kind = "fifo", limit = "9pkt" }'
@@ -72,10 +74,44 @@ def test_of_the_study_itself_too(sojourn: Command, text: str, says: str) -> None
     assert f"missing field {says}" in sojourn("run", "m.toml", code=2).stderr
 
 
-def test_an_option_s_value_is_no_less(sojourn: Command) -> None:
-    (sojourn.cwd / "m.toml").write_text(f'name = "m"\nduration = "9s"\n{PATH}\n')
-    error = sojourn("run", "m.toml", "--set", 'users=[{kind="voice"}]', code=2).stderr
-    assert "missing field `codec`, expected one of `g711a`" in error
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ('users=[{kind="voice"}]', "missing field `codec`, expected one of `g711a`"),
+        ('flows.0.source={kind="cbr"}', 'missing field `rate`: rate of IP packets, as in rate = "16Mbit"'),
+        (
+            'flows.0.source={kind="cbr",rate="1Mbit"}',
+            'missing field `size`: size of the IP packet, as in size = "200B"',
+        ),
+        ('flows.0={source={kind="poisson"}}', "missing field `rate`: "),
+        ('path={rtt="9ms",queue={limit="9pkt"}}', f"missing field `kind`, expected {KINDS}"),
+        (
+            'sweep.path.queue=[{kind="fifo"}]',
+            "missing field `limit`: how much it holds, all flows together, as in",
+        ),
+    ],
+)
+def test_an_option_s_value_is_no_less(sojourn: Command, given: str, says: str) -> None:
+    flows = 'flows = [{ source = { kind = "bulk" }, transport = "cubic", direction = "down" }]'
+    (sojourn.cwd / "m.toml").write_text(f'name = "m"\nduration = "9s"\n{PATH}\n{flows}\n')
+    error = sojourn("run", "m.toml", "--set", given, code=2).stderr
+    assert f"--set {given}: " in error and says in error
+
+
+@pytest.mark.parametrize(
+    "sets",
+    [
+        ('flows=[{source={kind="cbr",rate="1Mbit",size="200B"},direction="down"}]', "flows.0.transport=udp"),
+        ('path.queue={kind="codel"}', "path.queue.limit=7pkt", "path.queue.target=9ms"),
+    ],
+)
+def test_in_which_order_keys_are_replaced_is_one(sojourn: Command, sets: tuple[str, ...]) -> None:
+    flows = 'flows = [{ source = { kind = "bulk" }, transport = "cubic", direction = "down" }]'
+    (sojourn.cwd / "m.toml").write_text(f'name = "m"\nduration = "9s"\n{PATH}\n{flows}\n')
+    pairs = [(key, value) for key, _, value in (word.partition("=") for word in sets)]
+    documents = [Study.load(sojourn.cwd / "m.toml", order).document for order in permutations(pairs)]
+    assert all(document == documents[0] for document in documents)
+    assert "7pkt" in str(documents[0]) or "udp" in str(documents[0])
 
 
 def test_every_key_that_the_schema_asks_for_is_explained() -> None:

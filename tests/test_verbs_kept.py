@@ -127,7 +127,7 @@ def plain(text: str, folder: Path) -> str:
     text = re.sub(r"\b[0-9a-f]{32}\b|\b[0-9a-f]{10}(?= \()|(?m:^ ?[0-9a-f]{10}(?= ))", "HASH", text)
     text = re.sub(r'"(wall_s|bytes|live)": \w+(\.\d+(e-\d+)?)?', r'"\1": SOME', text)
     text = re.sub(r"(?m)^\d+ of \d+ points done, about .*$\n?", "", text)  # Where a run takes long.
-    text = re.sub(r"\b(simulated in|about) [\d.]+ ?\w+( \d+ s\b)?", r"\1 TIME", text)
+    text = re.sub(r"\b(simulated in|about) (?:less than )?[\d.]+ ?\w+( \d+ s\b)?", r"\1 TIME", text)
     # The last digits of what numpy sums differ between processors.
     return re.sub(r"\d+\.\d{9,}(e-\d+)?", lambda number: f"{float(number[0]):.9g}", text)
 

@@ -55,7 +55,7 @@ class Progress:
 
             self._spoke = now
             left = (now - self._started) / (self.done - self._before) * (self.total - self.done)
-            self.note(f"{self.done} of {self.total} {self.what} done, about {duration(left)} left")
+            self.note(f"{self.done} of {self.total} {self.what} done, about {duration(max(left, 0.1))} left")
 
     def grow(self, more: int) -> None:
         """Count with more than was known."""

@@ -77,13 +77,13 @@ def report(
             )
     with drawn_for(style):
         if len(opened) == 1 or out is None:
-            pages = [write_report(opened[0].store.path, out, measurements)]
+            pages = [write_report(opened[0].store.path, out, measurements, _note)]
         else:
             from sojourn.cli.again import again
             from sojourn.report.several import write_several
 
             command = again("report", *results, out=out, style=None if style == "screen" else style)
-            pages = write_several(opened, command, out)
+            pages = write_several(opened, command, out, _note)
     if not json:
         print(pages[0])
         return
@@ -96,3 +96,7 @@ def report(
             for page, found in zip(pages[1:], opened, strict=True)
         ]
     print(_json.dumps(told, ensure_ascii=False))
+
+
+def _note(text: str) -> None:
+    warn(f"note: {text}")

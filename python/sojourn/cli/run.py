@@ -151,8 +151,8 @@ def _execute(
         )
     if not as_json:
         how = "run on the testbed" if campaigns[0].on_testbed else "simulated"
-        took = duration(time.monotonic() - started)
-        counts = f"{planned - before - failures} {how} in {took}, {before} already there"
+        ran, took = planned - before - failures, duration(time.monotonic() - started)
+        counts = f"{ran} {how}{f' in {took}' if ran else ''}, {before} already there"
         _tell_end(campaigns, counts + (f", {failures} failed" if failures else ""))
     return Exit.FAILED if failures or not_held else Exit.DONE
 
@@ -259,7 +259,7 @@ def _list(campaigns: list[Campaign], as_json: bool) -> int:
             said = f"{campaign.study.name}: {counted(done + to_do, 'point')}, {done} done, {to_do} to do"
             times = [campaign.store.times().get(point, 0.0) for point in campaign.done]
             if to_do and any(times):
-                took = duration(sum(times) / done * to_do)
+                took = duration(max(sum(times) / done * to_do, 0.1))
                 said += f", about {took} of one core if they take as long as those that are done"
             if campaign.may_grow:
                 said += '; with repeat = "auto", more if these do not suffice'

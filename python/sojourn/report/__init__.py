@@ -1,7 +1,7 @@
 """The report of a study: one page that stands by itself, and its figures as files."""
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -44,6 +44,7 @@ def write_report(
     results_dir: str | os.PathLike[str],
     out: str | os.PathLike[str] | None = None,
     measurements: Sequence[Measurement] = (),
+    tell: Callable[[str], None] = lambda _: None,
 ) -> Path:
     """Write ``report.html`` and ``figures/`` from results.
 
@@ -58,6 +59,8 @@ def write_report(
         The directory to write to, in place of the results directory itself.
     measurements
         What tools measured, to stand beside the study (see :func:`sojourn.report.measured.read`).
+    tell
+        Is told what stands in the place of a figure, or beside it, because something of it could not be made.
 
     Returns
     -------
@@ -87,6 +90,9 @@ def write_report(
             section(plot, number, files, folders) if isinstance(plot, Plot) else plot
             for number, plot in enumerate(plots, start=1)
         ]
+        for made in sections:
+            if made.note:
+                tell(f"{made.title}: {made.note}")
         files.csv(found.table().drop("engine.wall_s", "hash", strict=False), "points")
         insides = inside(worst, link, where, files, captured=found.captured), viewing(worst, where, files)
         heard = listen(results)

@@ -29,7 +29,7 @@ from sojourn.errors import SojournError
 from sojourn.report.figures.plot import Plot
 from sojourn.study import library
 
-_COLUMN = re.compile(r"\{(\w+)\}")
+_COLUMN = re.compile(r"\{([^{}]+)\}")
 _UNITS = {"pct": "%", "ms": "ms", "s": "s", "seconds": "s", "kbps": "kb/s", "mbps": "Mb/s", "bps": "b/s"}
 """End of a name, of a column or of our own numbers → unit."""
 _FACTORS = {
@@ -192,7 +192,7 @@ def load(name: str, folders: Iterable[Path] = ()) -> Published:
     SojournError
         The file is not there or is no table, or its entry names a column that it does not have.
     """
-    file = find(name, folders)
+    file = library.table(name, folders)
     try:
         frame = pl.read_csv(file, infer_schema_length=None, null_values=[""])
     except (pl.exceptions.PolarsError, OSError, UnicodeDecodeError) as error:
@@ -220,7 +220,7 @@ def load(name: str, folders: Iterable[Path] = ()) -> Published:
 def cited(tag: str, folders: Iterable[Path] = ()) -> str:
     """Return the citation of a publication; its tag where ``citations.toml`` does not have it."""
     try:
-        notes = _citations(find("published/citations.toml", folders))
+        notes = _citations(library.table("published/citations.toml", folders))
     except SojournError:
         return tag
     return notes.get("studies", {}).get(tag, {}).get("citation", tag)
@@ -344,13 +344,3 @@ def _ambiguous(table: Published, point: Mapping[str, Any], rows: Sequence[Mappin
     apart = [key for key in rows[0] if key not in compared and len({row[key] for row in rows}) > 1]
     hint = f'published-where = {{ {apart[0]} = "{rows[0][apart[0]]}" }}' if apart else "one row for each cell"
     return f"{len(rows)} rows of {table.name} fit the cell {cell}; settle it in the figure with {hint}"
-
-
-def find(name: str, folders: Iterable[Path] = ()) -> Path:
-    """Return the file of a published table: in a folder given, or where they ship."""
-    places = [Path(name)] if Path(name).is_absolute() else []
-    places += [folder / name for folder in folders]
-    for place in [*places, library.SHIPPED / "published" / Path(name).name]:
-        if place.is_file():
-            return place
-    raise SojournError(f"the published table {name} is not there; expected it beside the study file")

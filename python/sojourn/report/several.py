@@ -1,6 +1,6 @@
 """One page for several studies: their answers, where they differ, and shared figures side by side."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,9 @@ from sojourn.results import Results, engines
 from sojourn.results.atomic import writing
 
 
-def write_several(found: Sequence[Results], command: str, out: Path) -> list[Path]:
+def write_several(
+    found: Sequence[Results], command: str, out: Path, tell: Callable[[str], None] = lambda _: None
+) -> list[Path]:
     """Write ``report.html`` for all, and the page of each in a folder of its own; return all pages.
 
     Parameters
@@ -27,6 +29,8 @@ def write_several(found: Sequence[Results], command: str, out: Path) -> list[Pat
         What makes the page again.
     out
         The directory; the page of each study is in the folder of it that has the study's name.
+    tell
+        As for :func:`sojourn.report.write_report`; the study's name goes before.
 
     Raises
     ------
@@ -34,7 +38,10 @@ def write_several(found: Sequence[Results], command: str, out: Path) -> list[Pat
         One of them has no results.
     """
     names = _names(found)
-    pages = [write_report(one.store.path, out / name) for name, one in zip(names, found, strict=True)]
+    pages = [
+        write_report(one.store.path, out / name, tell=lambda note, of=name: tell(f"{of}: {note}"))
+        for name, one in zip(names, found, strict=True)
+    ]
     with writing(out):
         files = Files(out / "figures")
         page = html.write(

@@ -22,7 +22,17 @@ from sojourn.study.missing import explained
 from sojourn.study.point import Point, axes_of, label_text
 
 Key = TypeVar("Key")
-__all__ = ["Point", "Study", "assignments", "axes_of", "expand", "label_text", "listed", "selection"]
+__all__ = [
+    "Point",
+    "Study",
+    "assignments",
+    "axes_of",
+    "expand",
+    "label_text",
+    "listed",
+    "selection",
+    "whole_first",
+]
 
 
 @dataclass(frozen=True)
@@ -69,9 +79,9 @@ class Study:
         extended: list[tuple[str, str]] = []
         try:
             extended = _extended(text, path)
-            document = _core.parse(text, name, list(sets), extended)
+            document = _core.parse(text, name, whole_first(sets), extended)
         except _core.StudyError as error:
-            message = located(explained(str(error), text), [(text, name), *extended])
+            message = located(explained(str(error), text, sets), [(text, name), *extended])
             raise _core.StudyError(counted_from_one(message)) from None
         return cls(document, str(file), sets, path.parent)
 
@@ -214,6 +224,15 @@ def assignments(words: Iterable[str], option: str) -> list[tuple[str, str]]:
             )
         pairs.append((key.strip(), value))
     return pairs
+
+
+def whole_first(sets: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return keys to replace with every table before what is in it: in which order they are given is one.
+
+    >>> whole_first([("path.down.queue.limit", "9pkt"), ("path.down.queue", "{ kind = 'codel' }")])[0][0]
+    'path.down.queue'
+    """
+    return sorted(sets, key=lambda pair: pair[0].count("."))
 
 
 def selection(words: Iterable[str]) -> dict[str, list[str]]:

@@ -1,7 +1,11 @@
 """The studies that ship, found by their names: `sojourn run quickstart` works in an empty folder."""
 
 import os
+from collections.abc import Iterable
+from difflib import get_close_matches
 from pathlib import Path
+
+from sojourn.errors import SojournError
 
 SHIPPED = Path(__file__).parent / "shipped"
 """The shipped study files, and the published tables below it; in a checkout a link to `studies`."""
@@ -39,3 +43,16 @@ def beside(study: Path, name: str) -> Path:
         return path if path.exists() or shipped.stem not in names() else shipped
     except (OSError, ValueError):
         return path
+
+
+def table(name: str, folders: Iterable[Path] = ()) -> Path:
+    """Return the file of a published table: in a folder given, or where they ship."""
+    places = [Path(name)] if Path(name).is_absolute() else []
+    places += [folder / name for folder in folders]
+    for place in [*places, SHIPPED / "published" / Path(name).name]:
+        if place.is_file():
+            return place
+    shipped = [file.name for file in SHIPPED.glob("published/*.csv")]
+    near = get_close_matches(Path(name).name, shipped, n=1)
+    meant = f"; did you mean published/{near[0]}?" if near else ""
+    raise SojournError(f"the published table {name} is not there; expected it beside the study file{meant}")

@@ -3,7 +3,7 @@
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from itertools import chain
 from typing import Any
@@ -28,15 +28,16 @@ _EXAMPLES = {
     "with": "path.down.queue.limit",
     "set": {"path.up.queue.limit": ["8pkt", "64pkt"]},
     "links": ["down"],
+    "size": "200B",
     "from": "10s",
     "to": "20s",
 }
-"""Of keys whose schema has none."""
+"""Of keys whose schema has none, or one that is refused: all sizes that must be given are of IP packets."""
 _MOST = 13
 
 
-def explained(message: str, text: str) -> str:
-    """Return a message about a study's text, with what is expected where it says that a key is missing."""
+def explained(message: str, text: str, sets: Iterable[tuple[str, str]] = ()) -> str:
+    """Return a message about a study's text and replaced keys, with what is expected where one is missing."""
     found = _LACKS.search(message)
     if found is None:
         return message
@@ -45,8 +46,12 @@ def explained(message: str, text: str) -> str:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError:
         document = {}
-    lacking = chain(_lacking(_schema(), document, key), _lacking_in_sweep(document.get("sweep"), key))
-    # A key of an option is nowhere in the text: then wherever the schema asks for such a key.
+    lacking = chain(
+        _lacking_in_sets(sets, key),
+        _lacking(_schema(), document, key),
+        _lacking_in_sweep(document.get("sweep"), key),
+    )
+    # It may be nowhere in what was read: then wherever the schema asks for such a key.
     wanted = next(lacking, None) or _of_one_kind(key)
     return message if wanted is None else message.replace(found[0], found[0] + _expected(key, wanted), 1)
 
@@ -88,6 +93,20 @@ def _lacking_in_sweep(sweep: Any, key: str) -> Iterator[Mapping[str, Any]]:
         for rule in _at(_schema(), axis.split(".")):
             for value in values if isinstance(values, list) else ():
                 yield from _lacking(rule, value, key)
+
+
+def _lacking_in_sets(sets: Iterable[tuple[str, str]], key: str) -> Iterator[Mapping[str, Any]]:
+    """Yield the rule of a key for each replaced value that must have it and does not."""
+    for name, text in sets:
+        try:
+            value = tomllib.loads(f"value = {text}").get("value")
+        except tomllib.TOMLDecodeError:
+            continue
+        first, _, axis = name.partition(".")
+        if first == "sweep" and axis:
+            yield from _lacking_in_sweep({axis.replace('"', ""): value}, key)
+        for rule in _at(_schema(), name.split(".")):
+            yield from _lacking(rule, value, key)
 
 
 def _at(schema: Mapping[str, Any], names: list[str]) -> Iterator[Mapping[str, Any]]:

@@ -8,10 +8,12 @@ names depend on the run (groups, losses) are not checked further than their begi
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import partial
+from pathlib import Path
 from typing import Any
 
-from sojourn.errors import quoted
+from sojourn.errors import SojournError, quoted
 from sojourn.qoe.quantiles import STATISTICS
+from sojourn.study import library
 from sojourn.study.bounds import beyond
 from sojourn.study.thresholds import thresholds
 
@@ -114,6 +116,18 @@ def unknown(document: Mapping[str, Any], scenarios: Sequence[Mapping[str, Any]])
     wrong = partial(_wrong, known=known, kinds=kinds, scenarios=scenarios)
     axes = (document.get("sweep") or {}).keys()
     return [*_of_figures(figures, axes, wrong), *_of_goals(goals, known, wrong)]
+
+
+def absent_tables(document: Mapping[str, Any], folder: Path) -> list[str]:
+    """Return a clause for each figure of a study that names a published table which is not there."""
+    found = []
+    for number, figure in enumerate(document.get("figures") or (), start=1):
+        try:
+            if figure.get("published"):
+                library.table(figure["published"], [folder])
+        except SojournError as error:
+            found.append(f"figure {number} ({_title(figure)}): {error}")
+    return found
 
 
 def _of_figures(

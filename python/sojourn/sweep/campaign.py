@@ -96,6 +96,8 @@ class Campaign:
         self._unknown = quantities.unknown(study.document, [point.document for point in study.points])
         if self._unknown and not any(key.split(".")[0] in _ASIDE for key, _ in study.sets):
             raise SojournError(f"{study.file}: {self._unknown[0]}")
+        if absent := quantities.absent_tables(study.document, study.folder):
+            raise SojournError(f"{study.file}: {absent[0]}")
         self.log = log
         once = study.document.get("repeat") != AUTO or "replication" in (only or {})
         self._further = policy.further if policy is not None else None if once else rounds.next_round

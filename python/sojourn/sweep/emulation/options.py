@@ -9,7 +9,7 @@ from typing import Any
 from sojourn import _core
 from sojourn.errors import SojournError, quoted
 from sojourn.results.duration import duration
-from sojourn.study import Point, Study, axes_of, listed
+from sojourn.study import Point, Study, axes_of, listed, whole_first
 from sojourn.study.links import SIMULATED_HOSTS, links
 from sojourn.study.units import bits_per_second
 
@@ -118,7 +118,7 @@ def point_of(
                 "see `sojourn emulate --help`"
             )
         document = _written(written)
-        text = _core.parse(_toml(document), "the options", list(sets), [])
+        text = _core.parse(_toml(document), "the options", whole_first(sets), [])
         found = Study(text, "the options", tuple(sets), Path())
     else:
         keys = {"down": "path.down.rate", "up": "path.up.rate", "rtt": "path.rtt"}
