@@ -348,3 +348,24 @@ def test_a_score_of_sojourns_own_scale_is_not_called_a_mos() -> None:
     gets = {"worst": 4.62, "interval": [3.96, 5.0], "load": "upload"}
     assert sentences._score({**gets, "user": "adaptive"}) == "4.62 (3.96 to 5.00) of 5 on sojourn's own scale"
     assert sentences._score({**gets, "user": "voice.talks"}) == "a MOS of 4.62 (3.96 to 5.00)"
+
+
+def test_a_fifo_that_was_best_by_chance_gives_its_place_to_the_next() -> None:
+    search = Search(ASKED)
+    beside: list[str] = []
+
+    class Campaign:
+        planned = 8
+
+    def campaign(what: str, text: str, names: Any, first: Any, *rest: Any) -> Any:
+        beside.extend(first[:1] if what == "queues" else [])
+        return Campaign()
+
+    first, second = "fifo 53pkt/4pkt", "fifo 27pkt/4pkt"
+    # After the sizes the first is best; when it has more replications the second; then the first again.
+    chosen = iter([first, second, first, first])
+    search._campaign = campaign  # type: ignore[method-assign,assignment]
+    search.findings.choose = lambda among: (next(chosen), "", None)  # type: ignore[method-assign,assignment,return-value]
+    assert [before for before, _ in search._campaigns()] == [0, 8, 16, 24]
+    # The file of the disciplines, written last, is that of the best.
+    assert beside == [first, second, first] and search.best_fifo == first

@@ -153,8 +153,9 @@ def sized(down: str, up: str) -> dict[str, Any]:
                 "by_load": {load: one | {"worst": 1.2} for load, one in advice()["by_load"].items()},
             },
             [
-                "No queue that was tried makes this line enough, not even without a load: what limits it are "
-                "its rates or its round trip. The least bad is CoDel, in both directions. Its worst-off user",
+                "No queue that was tried makes this line enough for the reader of web pages, not even "
+                "without a load. No queue can mend that: it takes a faster line, a shorter round trip, or "
+                "users who ask for less (`--users`). The least bad is CoDel, in both directions. Its worst-",
             ],
             ["for that load", "Choose"],
         ),
@@ -169,7 +170,7 @@ def sized(down: str, up: str) -> dict[str, Any]:
                 "by_load": {load: one | {"worst": 1.0} for load, one in advice()["by_load"].items()},
             },
             [
-                "round trip. Of those that cannot be told apart the advice names CoDel, in both directions.",
+                "(`--users`). Of those that cannot be told apart the advice names CoDel, in both directions.",
                 "bad. It cannot be told from PIE: among these simplicity decided",
             ],
             ["least bad", "Choose"],

@@ -178,6 +178,37 @@ def test_each_candidate_is_compared_by_the_load_that_is_worst_for_it() -> None:
     assert standing.behind["worse at b"].mean == pytest.approx(1.0)
 
 
+def test_a_cell_that_may_be_the_worst_but_for_chance_leaves_in_doubt_who_is_better() -> None:
+    # The best has its least at `a`, hardly less than at `b`, where its replications differ by much.
+    best = numbers(a=[3.0, 3.01, 3.0, 3.01], b=[1.5, 4.6, 2.0, 4.2])
+    other = numbers(a=[2.8, 2.81, 2.8, 2.81], b=[5.0] * 4)
+    standing = elimination.stand({"best": best, "other": other}, 0.1, 0.95)
+    assert standing.best == "best" and standing.open == ["other"]
+    assert standing.behind["other"].mean == pytest.approx(0.2)
+    # The other way round: that the other may be worse at `b` than at `a` takes nothing from the best.
+    other = numbers(a=[2.8, 2.81, 2.8, 2.81], b=[1.4, 4.4, 1.9, 4.0])
+    best = numbers(a=[3.0, 3.01, 3.0, 3.01], b=[5.0] * 4)
+    assert elimination.stand({"best": best, "other": other}, 0.1, 0.95).out == ["other"]
+
+
+def test_who_is_better_under_each_load_is_better_whichever_is_worst() -> None:
+    # Chance moves both loads by much, and both candidates alike; of each another load is the worst.
+    a, b = [4.0, 2.0, 3.6, 2.4], [2.1, 4.1, 2.5, 3.9]
+    best, other = numbers(a=a, b=b), numbers(a=[x - 0.2 for x in a], b=[x - 0.4 for x in b])
+    assert elimination.worst_cell(best)[0] != elimination.worst_cell(other)[0]
+    standing = elimination.stand({"best": best, "other": other}, 0.1, 0.95)
+    assert standing.out == ["other"] and standing.behind["other"].mean == pytest.approx(0.25)
+
+
+def test_what_is_of_other_replications_widens_the_interval_of_a_difference() -> None:
+    # In the four that both have they are the same; the many that one has alone tell nothing of the other.
+    four = [2.4, 2.6, 2.5, 2.5]
+    found = elimination.advantage(numbers(a=[*four, *[1.7] * 12]), numbers(a=four), 0.95)
+    assert found.mean == pytest.approx(-0.6) and found.half == pytest.approx(0.6)
+    assert not found.certain
+    assert elimination.advantage(numbers(a=[3.0]), numbers(a=[2.0]), 0.95).half is None
+
+
 def test_what_a_candidate_is_worth_is_its_worst_load_and_user() -> None:
     found = {("idle", "web"): {0: 5.0}, ("both", "web"): {0: 4.0}, ("both", "voice.talks"): {0: 3.0}}
     assert elimination.worst_cell(found) == (("both", "voice.talks"), 3.0)

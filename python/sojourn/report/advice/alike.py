@@ -1,6 +1,6 @@
 """What the advice says of the candidates that cannot be told from it: which, their scores, what decided."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sojourn.report.advice.names import About, article, named, number
@@ -27,16 +27,17 @@ def not_told(about: About) -> str:
     said = []
     if near:
         said.append(
-            f"It cannot be told from {_many(map(named, near))}: among these {by}.{_better(about, near)}"
+            f"It cannot be told from {many(map(named, near))}: among these {by}.{_better(about, near)}"
         )
     if lower:
-        names = _many(_with_score(about, one) for one in lower)
+        names = many(_with_score(about, one) for one in lower)
         also = "also " if near else ""
         said.append(f"It is {also}not better for certain than {names}{'' if near else f': {by}'}.")
     return " ".join(said)
 
 
-def _many(names: Any) -> str:
+def many(names: Iterable[str]) -> str:
+    """Name the first few of some candidates, each once, and how many more there are."""
     found = list(dict.fromkeys(names))
     return listed([*found[:SIZES], *([f"{len(found) - SIZES} more"] if len(found) > SIZES else [])])
 
@@ -91,6 +92,12 @@ def other_sizes(about: About) -> str:
         who = "Others" if near else of
         said += f" {who} have lower scores, but are not worse for certain: {_sizes(about, lower)}."
     return said
+
+
+def not_worse(about: About) -> str:
+    """Say than which other sizes of a FIFO a discipline is not better for certain."""
+    fifos = about.get("fifos_not_worse", ())
+    return f" Than other sizes of a FIFO it is not for certain: {_sizes(about, fifos)}." if fifos else ""
 
 
 def _sizes(about: About, fifos: Sequence[Queues]) -> str:

@@ -4,11 +4,11 @@ import re
 from collections.abc import Sequence
 
 from sojourn.errors import counted
-from sojourn.report.advice.alike import SIZES, not_told, other_sizes
+from sojourn.report.advice.alike import many, not_told, not_worse, other_sizes
 from sojourn.report.advice.goals import all_kept, goals
 from sojourn.report.advice.names import About, article, between, named, number, under, who
 from sojourn.report.answer.cells import listed
-from sojourn.report.answer.scores import OWN_SCALE
+from sojourn.report.answer.scores import MATTERS, OWN_SCALE
 from sojourn.report.figures.values import upper
 from sojourn.study.units import percent
 
@@ -95,9 +95,12 @@ def _poor(about: About) -> str:
     if best >= _POOR or _has_gaps(about["scores"]):
         return ""
     idle = about["by_load"].get("idle")
-    if idle is not None and idle["worst"] < _POOR:
-        limits = "what limits it are its rates or its round trip"
-        return f" No queue that was tried makes this line enough, {_NOT_EVEN}: {limits}."
+    if idle is not None and idle.get("most", idle["worst"]) < _POOR:
+        whom = who(min(idle["users"], key=lambda user: idle["users"][user]))
+        return (
+            f" No queue that was tried makes this line enough for {whom}, {_NOT_EVEN}. No queue can mend "
+            "that: it takes a faster line, a shorter round trip, or users who ask for less (`--users`)."
+        )
     return " No queue that was tried makes this line enough for that load."
 
 
@@ -105,7 +108,8 @@ def at_the_floor(about: About) -> list[str]:
     """Say so where the load that decides leaves every queue at the least score: a tie that tells nothing."""
     if about["goals"] or max(one["worst"] for one in (about["scores"], *about["tried"])) >= _FLOOR:
         return []
-    lighter = [load for load in about["by_load"] if load != about["scores"]["load"]]
+    loads = about["by_load"]
+    lighter = "idle" not in loads or any(one.get("most", one["worst"]) >= _FLOOR for one in loads.values())
     again = "; ask again with lighter loads (`--load`)" if lighter else ""
     load = under(about["scores"]["load"]).strip()
     return [
@@ -129,6 +133,13 @@ def _sure(about: About) -> str:
         return f"Your goals decided, not the scores.{_scored(about)}" + (
             f" {not_told(about)}" if others else ""
         )
+    if about["certain"] and "fifo" not in (asked := about.get("candidates", ["fifo"])):
+        # Sizes of a FIFO are tried all the same, for what they lose.
+        return (
+            "No other discipline was asked for (`--candidates`)."
+            if len(asked) == 1
+            else "It is better than every other discipline that was asked for (`--candidates`), for certain."
+        )
     if about["certain"]:
         return (
             "No other candidate was tried."
@@ -136,7 +147,9 @@ def _sure(about: About) -> str:
             else "It is better than every other candidate, for certain."
         )
     if about.get("decided_by") == "worst":
-        return "It is better than every other discipline that was tried, for certain." if tried > 1 else ""
+        fifo = about["recommended"]["down"]["kind"] == "fifo"
+        others = f"every other discipline that was tried{'' if fifo else ', and than the best FIFO'}"
+        return f"It is better than {others}, for certain.{not_worse(about)}" if tried > 1 else ""
     return not_told(about) if others else ""
 
 
@@ -244,13 +257,19 @@ def by_load(about: About) -> list[str]:
         if not about["by_load"]:
             return []
         asks = "By your goals no load asks" if about["goals"] else "No load asks"
-        return [f"{asks} for another queue: under each of them none is better than this for certain."]
+        return [f"{asks} for another queue: under each of them {no_better(about)}."]
     better = "keep your goals better, and the worst-off user get" if about["goals"] else "be better:"
     return [
         f"{under(load).strip().capitalize()} alone, {article(named(one['recommended']))} would {better} "
         f"{number(one['worst'])} in place of {number(one['with_advice'])}{_elsewhere(about, load, one)}."
         for load, one in other.items()
     ]
+
+
+def no_better(about: About) -> str:
+    """Say when a load asks for no other queue."""
+    much = "a twentieth of the way to a limit" if about["goals"] else f"{MATTERS:g}"
+    return f"none is better than this for certain by more than {much}"
 
 
 def _elsewhere(about: About, load: str, one: About) -> str:
@@ -292,10 +311,8 @@ def without_score(about: About) -> list[str]:
         ]
     others = [one for one in about["tried"] if one.get("without_score") and not _is_advised(about, one)]
     if others:
-        names = list(dict.fromkeys(named(one) for one in others))
-        many = listed(names[:SIZES]) + (f" and {len(names) - SIZES} more" if len(names) > SIZES else "")
         also = "also " if said else ""
-        said.append(f"Runs without a score {also}count as the worst, 1, with {many}.")
+        said.append(f"Runs without a score {also}count as the worst, 1, with {many(map(named, others))}.")
     return said
 
 

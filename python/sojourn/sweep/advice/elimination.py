@@ -3,7 +3,10 @@
 What a candidate is worth is what its worst-off user gets under the worst load: the least, over loads and
 users, of the mean over replications. Two candidates are compared replication by replication, since the same
 replication has the same traffic under both: the difference has a Student t interval, and its doubt is shared
-among the rounds there can be (Bonferroni), so that looking often does not make certainty cheap.
+among the rounds there can be (Bonferroni), so that looking often does not make certainty cheap. The worst
+cells of two may be of other loads or users, and another cell may be worst but for chance. So one is better
+for certain where each of its cells has more for certain than some cell of the other: the same, whose traffic
+is the same, or the other's worst.
 
 After each round the candidates split: *out* are those worse than the best for certain; *close* those whose
 difference is known to the precision asked for, so that more replications would tell nobody anything; *open*
@@ -15,12 +18,14 @@ then the mean queueing delay, then simplicity (the order of candidates). A coars
 and makes nobody indifferent: where one is further ahead by its mean than that, the mean is the best guess
 there is.
 
-Source: E. Even-Dar, S. Mannor, Y. Mansour 2006 (JMLR 7), successive elimination. Differences: t intervals of
-paired differences for Hoeffding's bounds, and rounds that double.
+Sources: E. Even-Dar, S. Mannor, Y. Mansour 2006 (JMLR 7), successive elimination; R. L. Berger 1982
+(Technometrics 24), intersection-union tests: where all parts must hold, each is tested at the whole doubt.
+Differences: t intervals of paired differences for Hoeffding's bounds, and rounds that double.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from statistics import fmean, stdev
 from typing import NamedTuple
 
@@ -36,15 +41,22 @@ _DELAY_MATTERS_MS = 1.0
 
 
 class Difference(NamedTuple):
-    """How much better one candidate is than another: the mean, and half its interval (None: one value)."""
+    """How much better one candidate is than another: the mean, and its interval (endless of one value)."""
 
     mean: float
-    half: float | None
+    low: float
+    high: float
 
     @property
     def certain(self) -> bool:
         """Whether it is better for certain."""
-        return self.half is not None and self.mean > self.half
+        return self.low > 0
+
+    @property
+    def half(self) -> float | None:
+        """How far the interval reaches from the mean; None of one value."""
+        far = max(self.mean - self.low, self.high - self.mean)
+        return far if far < inf else None
 
 
 @dataclass(frozen=True)
@@ -85,29 +97,45 @@ def worth(numbers: Numbers) -> float:
 
 
 def difference(better: Mapping[int, float], other: Mapping[int, float], confidence: float) -> Difference:
-    """Compare two candidates by the replications that both have."""
+    """Compare two series by the replications that both have."""
     pairs = [better[at] - other[at] for at in sorted(better.keys() & other.keys())]
-    if pairs and max(pairs) - min(pairs) < 1e-12:
-        # The same in every replication: chance moves neither.
-        return Difference(fmean(pairs), 0.0 if len(pairs) > 1 else None)
-    return Difference(fmean(pairs), half_width(pairs, confidence))
+    mean = fmean(pairs)
+    half = half_width(pairs, confidence)
+    if half is None:
+        return Difference(mean, -inf, inf)
+    # The same in every replication: chance moves neither.
+    half = half if max(pairs) - min(pairs) >= 1e-12 else 0.0
+    return Difference(mean, mean - half, mean + half)
+
+
+def advantage(better: Numbers, other: Numbers, confidence: float) -> Difference:
+    """Return how much more one candidate is worth than another.
+
+    The mean is over all replications of each, the interval of those that both have. It is that of
+    min(b) - min(o), where b and o are the cells of the two: at least the least, over b, of b less any o, and
+    at most the greatest, over o, of any b less o.
+    """
+    (mine, worst), (its, least) = worst_cell(better), worst_cell(other)
+    lows, highs = [], []
+    for cell in better.keys() & other.keys():
+        same = difference(better[cell], other[cell], confidence)
+        lows.append(max(same.low, difference(better[cell], other[its], confidence).low))
+        highs.append(min(same.high, difference(better[mine], other[cell], confidence).high))
+    return Difference(worst - least, min(lows), max(highs))
 
 
 def stand(scores: Mapping[str, Numbers], precision: float, confidence: float) -> Standing:
     """Sort candidates into those that are out, close and open."""
     means = {name: worth(numbers) for name, numbers in scores.items()}
     best = max(means, key=lambda name: means[name])
-    series = {name: numbers[worst_cell(numbers)[0]] for name, numbers in scores.items()}
     behind, out, close, undecided = {}, [], [], []
     for name in scores:
         if name == best:
             continue
-        found = difference(series[best], series[name], confidence)
-        # The mean over all replications of each, not over the common ones alone.
-        behind[name] = Difference(means[best] - means[name], found.half)
+        behind[name] = found = advantage(scores[best], scores[name], confidence)
         if found.certain:
             out.append(name)
-        elif found.half is not None and found.half <= precision:
+        elif found.high - found.low <= 2 * precision:
             close.append(name)
         else:
             undecided.append(name)

@@ -6,6 +6,7 @@ from statistics import fmean
 from typing import Any
 
 from sojourn.report.answer.goals import Goal
+from sojourn.report.answer.scores import MATTERS
 from sojourn.report.answer.verdicts import CLOSE, find
 from sojourn.report.configure import links_of, routers
 from sojourn.report.configure.tc import Link
@@ -37,10 +38,15 @@ class Verdict:
             "pareto": self._pareto(),
             "rules_of_thumb": self._rules(),
             "by_load": self._by_load(),
-            "certain": found.decided == "worst" and not (chosen == found.best_fifo and self._fifos_alike),
+            "certain": found.decided == "worst" and not self._not_worse,
             "decided_by": found.decided,
             "alike": [_queues(found.candidates[name]) for name in found.standing.alike if name != chosen],
             "fifos_alike": [_queues(found.candidates[name]) for name in self._fifos_alike],
+            "fifos_not_worse": [
+                _queues(found.candidates[name])
+                for name in self._not_worse
+                if chosen != found.best_fifo and name in found.fifos and name not in found.race
+            ],
             **self._fifos_decided(),
             "points": found.findings.points,
             "size": {way: routers.size(link) for way, link in self.links[0].items()},
@@ -48,10 +54,18 @@ class Verdict:
             "goals": self._goals(),
             "line": {"down": found.asked.line.down, "up": found.asked.line.up, "rtt": found.asked.line.rtt},
             "users": found.asked.users,
+            "candidates": found.asked.kinds,
             "unscored": found.findings.unscored(),
             "differs": list(dict.fromkeys(note for notes in self.links[1].values() for note in notes)),
             "tried": [self._beside(name) for name in self._tried()],
         }
+
+    @cached_property
+    def _not_worse(self) -> list[str]:
+        """Than which candidates, sizes of a FIFO among them if it is one, the advice may not be better."""
+        those = self._tried() if "fifo" in self.found.asked.kinds else self.found.race
+        alike = self.found.findings.standing(those).alike
+        return [name for name in those if name in alike and name != self.found.chosen]
 
     @cached_property
     def _fifos_alike(self) -> list[str]:
@@ -135,8 +149,8 @@ class Verdict:
     def _beside(self, name: str) -> dict[str, Any]:
         """Return what a candidate is worth, and what it loses against the advice."""
         chosen, other = self.opinions[self.found.chosen], self.opinions[name]
-        (mine, worst), (its, worth) = worst_cell(chosen), worst_cell(other)
-        lost = elimination.difference(chosen[mine], other[its], 0.95)
+        its, worth = worst_cell(other)
+        lost = elimination.advantage(chosen, other, 0.95)
         return {
             **_queues(self.found.candidates[name]),
             "worst": round(worth, _DIGITS),
@@ -145,7 +159,7 @@ class Verdict:
             else self._interval(other, its),
             "load": its[0],
             "user": its[1],
-            "loss_mos": round(worst - worth, _DIGITS),
+            "loss_mos": round(lost.mean, _DIGITS),
             "loss_within": None if lost.half is None else round(lost.half, _DIGITS),
             "utilisation": round(self.found.findings.utilisation(name), _DIGITS),
             "replications": len(other[its]),
@@ -228,18 +242,27 @@ class Verdict:
                 name: {cell: n for cell, n in self.opinions[name].items() if cell[0] == load}
                 for name in found.race
             }
-            alike = found.chosen in standing.alike
+            behind = 0.0 if found.chosen == standing.best else standing.behind[found.chosen].mean
+            alike = found.chosen in standing.alike or behind <= MATTERS
             best = found.chosen if alike else standing.best
             said[load] = {
                 "recommended": _queues(found.candidates[best]),
                 "same": alike,
                 "worst": round(elimination.worth(opinions[best]), _DIGITS),
                 "with_advice": round(elimination.worth(opinions[found.chosen]), _DIGITS),
+                "most": round(self._most(load), _DIGITS),
                 "users": {
                     who: round(fmean(n.values()), _DIGITS) for (_, who), n in opinions[found.chosen].items()
                 },
             }
         return said
+
+    def _most(self, load: str) -> float:
+        """Return the most that the worst-off user gets under a load, of all that was tried."""
+        return max(
+            elimination.worth({cell: n for cell, n in self.opinions[name].items() if cell[0] == load})
+            for name in self._tried()
+        )
 
 
 def _queues(candidate: Candidate) -> dict[str, Any]:
