@@ -329,6 +329,31 @@ def test_what_a_parser_refuses_is_one_sentence(said: str, sentence: str) -> None
     assert cli._sentence(left) == "No argument or option takes '5.3.1', 'x'."
 
 
+def test_a_command_that_is_none_is_named_with_what_is_meant(capsys: pytest.CaptureFixture[str]) -> None:
+    for given, meant in (
+        (["rum", "x.toml"], "'rum'; did you mean run?"),
+        (["Report"], "'Report'; did you mean report?"),
+        (["xyz"], f"'xyz'; expected one of run, recommend, {', '.join([*cli.VERBS][2:])}"),
+    ):
+        assert cli.call(given) == Exit.INPUT
+        assert capsys.readouterr().err == f"sojourn: there is no command {meant}\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (["run", "a.toml", "--only"], 'Command "run" parameter --only requires an argument.'),
+        (["run", "a.toml", "--dry-rn"], "Unknown option: --dry-rn. Did you mean --dry-run?"),
+        (["show", "a", "b", "c"], "No argument or option takes 'c'."),
+    ],
+)
+def test_what_lacks_or_is_too_much_is_said_of_the_word_itself(
+    given: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.call(given) == Exit.INPUT
+    assert capsys.readouterr().err == f"sojourn: {sentence} See `sojourn {given[0]} --help`.\n"
+
+
 def test_small_words_of_verbs_are_read_and_made() -> None:
     assert wild._assignment("a=b=c") == ("a", "b=c")
     for wrong in ("a", "=b", "a="):

@@ -58,6 +58,18 @@ def test_measured_delay_is_the_engines_own(sojourn, tmp_path, transport, directi
     assert both["queue_delay_ms_true"].max() > 10 * PACKET_MS[direction]
 
 
+def test_of_several_replications_and_of_nobody_it_is_said(sojourn, tmp_path):
+    study = tmp_path / "study.toml"
+    study.write_text(STUDY.partition("[[flows]]")[0].format().replace("30s", "2s"))
+    told = sojourn("export", study, tmp_path / "run.pcapng", "--set", "repeat=3").stderr
+    assert "note: this is replication 0 of 3; --only replication=N chooses another\n" in told
+    assert "note: no packet is sent in any cell" in told
+    told = sojourn(
+        "export", study, tmp_path / "run.pcapng", "--set", "repeat=3", "--only", "replication=2"
+    ).stderr
+    assert "replication" not in told
+
+
 @pytest.mark.parametrize("at", ["clients", "servers"])
 def test_a_slow_link_is_no_queue_and_who_answers_every_other_packet_is_near(sojourn, tmp_path, at):
     """Of uTP: a full packet takes 12 ms longer than the SYN, and the answer to one waits for the next."""

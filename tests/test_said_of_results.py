@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,11 +10,14 @@ from typing import Any
 import polars as pl
 import pytest
 from answering import one
+from conftest import Command
 from sojourn.errors import SojournError, printable, quoted, shown
 from sojourn.losses.captures import sentences
 from sojourn.report.advice.goals import goals
 from sojourn.report.answer import answer
+from sojourn.report.files import Files
 from sojourn.report.sawtooth import with_sawtooth
+from sojourn.report.sections import inside
 from sojourn.report.suite.checks import _equal_rtt
 from sojourn.results import beds, excess, open_results
 from sojourn.results.show import print_table
@@ -67,6 +71,39 @@ def test_beds_that_did_not_hold_are_named_the_first_three() -> None:
     assert not beds.held(real(held=False)) and beds.held(real()) and beds.held({})
     unknown = {**real(held=False), "engine": {"clock": "wall", "verdict": {"held": False}}}
     assert beds.said([unknown])[2] == "Not held: x, 3, replication 1: no reason given."
+
+
+def test_a_line_that_lets_nothing_through_is_said_before_and_of_the_results(sojourn: Command) -> None:
+    (sojourn.cwd / "m.toml").write_text(
+        """name = "m"
+duration = "6s"
+warmup = "1s"
+path = { rtt = "40ms", queue = { kind = "codel" }, down = { rate = "1bit" }, up = { rate = "1Mbit" } }
+users = [{ kind = "voice", codec = "g711a" }]
+[[flows]]
+source = { kind = "cbr", rate = "1Mbit", size = "1kB" }
+transport = "udp"
+direction = "down"
+"""
+    )
+    noted = sojourn("run", "m.toml").stderr
+    assert "down: at 1bit a packet of 1500 bytes takes 12000 s, but the run ends after 6s" in noted
+    shown = sojourn("show", "results/m").stdout
+    nothing = (
+        "No packet left the downlink after the warm-up, though some came: how long they wait there is not"
+    )
+    assert nothing in shown and "There are no scores of users of kind voice; a longer run may" in shown
+    [point] = (sojourn.cwd / "results" / "m" / "points").iterdir()
+    assert nothing in sojourn("show", "results/m", point.stem).stdout
+    answer = json.loads(sojourn("report", "results/m", "--json").stdout)["answer"]
+    assert any(said.startswith(nothing) for said in answer["sentences"])
+    refused = sojourn("run", "m.toml", "--set", "extends=quickstart", code=2).stderr
+    assert refused == "sojourn: m.toml: extends cannot be replaced; write it in the study file\n"
+
+
+def test_a_look_inside_needs_a_packet(tmp_path: Path) -> None:
+    link = {"series": {"bin_s": 1.0, "utilisation": [], "queue_delay_ms": [], "dropped_pkts": []}}
+    assert inside({"links": {"down": link}}, "down", "here", Files(tmp_path)) is None
 
 
 def test_the_programs_of_real_runs_are_named_once() -> None:

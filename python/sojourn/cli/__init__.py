@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import IO, TYPE_CHECKING, Any, NoReturn, cast
 
 from sojourn.cli.exit import INTERRUPTED, Exit, Interrupted, warn
-from sojourn.errors import SojournError
+from sojourn.errors import SojournError, quoted
 
 if TYPE_CHECKING:
     from cyclopts import App, CycloptsError
@@ -69,7 +69,7 @@ def call(arguments: Sequence[str] | None = None) -> int:
     if tokens == ["--version"]:
         print(_version())
         return Exit.DONE
-    if tokens in ([], ["--help"], ["-h"]):
+    if tokens in ([], ["--help"], ["-h"], ["help"]):
         print(overview())
         return Exit.DONE
     if tokens[:1] in (["measure"], ["losses"], ["workload"]):
@@ -116,6 +116,12 @@ def _run(tokens: Sequence[str]) -> object:
         if read := plain(measure, tokens[1:]):
             files, options = read
             return measure(*files, **options)
+    if tokens[0] not in VERBS and not tokens[0].startswith("-"):
+        from difflib import get_close_matches
+
+        near = get_close_matches(tokens[0].lower(), VERBS, n=1)
+        meant = f"did you mean {near[0]}?" if near else f"expected one of {', '.join(VERBS)}"
+        raise SojournError(f"there is no command {quoted(tokens[0])}; {meant}")
     from cyclopts import CycloptsError
 
     try:
@@ -215,7 +221,9 @@ def _console(tokens: Sequence[str]) -> dict[str, Any]:
 
 
 def _sentence(error: CycloptsError) -> str:
-    if left := getattr(error, "unused_tokens", None):
-        return f"No argument or option takes {', '.join(map(repr, left))}."
+    from cyclopts import UnusedCliTokensError
+
+    if isinstance(error, UnusedCliTokensError):
+        return f"No argument or option takes {', '.join(map(repr, error.unused_tokens or ()))}."
     text = " ".join(str(error).split())
     return text if text.endswith((".", "?", "!")) else text + "."

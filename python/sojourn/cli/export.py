@@ -6,9 +6,11 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Literal
 
+from sojourn.cli.exit import warn
 from sojourn.cli.flag import Flag
 from sojourn.errors import SojournError, counted
 from sojourn.study import Study, assignments, selection
+from sojourn.study.starts import silent, too_late, too_slow
 from sojourn.sweep.campaign import Campaign
 
 _CAPTURES = ("", ".pcapng", ".pcap", ".cap")
@@ -86,6 +88,12 @@ def export(
         having = {(axis, str(label)) for point in points for axis, label in point.labels.items()}
         axes = [axis for axis, count in sorted(Counter(axis for axis, _ in having).items()) if count > 1]
         raise SojournError(f"{study} has {len(points)} points; name one with --only: {', '.join(axes)}")
+    if "replication" not in wanted and len(replications) > 1:
+        which = f"replication {min(replications)} of {len(replications)}"
+        warn(f"note: this is {which}; --only replication=N chooses another")
+    scenario = [points[0].document]
+    for told in [*too_late(scenario), *too_slow(scenario), *silent(scenario)]:
+        warn(f"note: {told}")
     if flent.is_flent(capture):
         if truth is not None:
             raise SojournError(f"--truth does not go with {str(capture)!r}; expected it with a capture")

@@ -120,6 +120,8 @@ def inside(
         frame = series_table(result, link)
     except SojournError:
         return None
+    if frame.is_empty():
+        return None
     slug = f"inside-{slug_of(link)}"
     bins = look_up(result, f"links.{link}.series.bin_s")
     used = max((share or 0.0 for share in look_up(result, f"links.{link}.series.utilisation")), default=0.0)

@@ -9,7 +9,7 @@ from typing import Any
 
 from sojourn import _core
 from sojourn.errors import SojournError, counted
-from sojourn.results import Results, beds, bounded, engine_name, engines, excess
+from sojourn.results import Results, beds, bounded, engine_name, engines, excess, stuck
 from sojourn.results.beds import is_real
 from sojourn.results.duration import duration
 from sojourn.results.groups import COLUMNS, group_rows
@@ -87,13 +87,24 @@ def print_table(results: Results) -> None:
         print(f"{label}: {size}")
     said = beds.said(result for _, result, _ in rows)
     said += bounded.said([result for _, result, _ in rows], {path: title for title, path, _ in shown})
-    said += excess.said([result for _, result, _ in rows])
-    for sentence in said:
+    said += [*excess.said([result for _, result, _ in rows]), *stuck.said([result for _, result, _ in rows])]
+    for sentence in [*said, *_unscored(results.document, [result for _, result, _ in rows])]:
         print(sentence)
     if results.captured:
         return
     made = engines(result for _, result, _ in rows)
     print(f"made by {len(made)} engines: " if len(made) > 1 else "engine: ", "; ".join(made), sep="")
+
+
+def _unscored(document: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Say which kinds of users, of those that a study names one by one, are in no result."""
+    kinds = dict.fromkeys(user["kind"] for user in document.get("users") or () if "kind" in user)
+    absent = [kind for kind in kinds if kind != "household" and not any(kind in result for result in results)]
+    return (
+        [f"There are no scores of users of kind {', '.join(absent)}; a longer run may have some."]
+        if absent
+        else []
+    )
 
 
 def _busy_links(flats: list[dict[str, Any]], results: list[dict[str, Any]]) -> tuple[list[str], list[str]]:
@@ -151,7 +162,9 @@ def describe(results: Results, digest: str) -> str:
     wall_s = result["engine"].get("wall_s")
     if wall_s:
         lines += [f"  {'run' if is_real(result) else 'simulated'} in {duration(wall_s)}"]
-    lines += [f"  {sentence}" for sentence in (*beds.said([result]), *excess.said([result]))]
+    lines += [
+        f"  {sentence}" for sentence in (*beds.said([result]), *excess.said([result]), *stuck.said([result]))
+    ]
     lines += ["", "to compute it again", f"  {reproduce(results, result)}"]
     lines += limit_lines(result)
     lines += ["", "result"]

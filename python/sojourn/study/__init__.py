@@ -76,6 +76,8 @@ class Study:
         """
         path, sets = library.locate(file), tuple(sets)
         text, name = _read(path), printable(str(file))
+        if any(key == "extends" for key, _ in sets):
+            raise SojournError(f"{name}: extends cannot be replaced; write it in the study file")
         extended: list[tuple[str, str]] = []
         try:
             extended = _extended(text, path)
@@ -153,14 +155,12 @@ def _read(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        shipped = ", ".join(library.names())
-        near = get_close_matches(path.stem, library.names(), n=1)
-        hint = f"did you mean {near[0]}? " if near else ""
-        raise SojournError(
-            f"{path}: there is no such study file; {hint}The studies that ship are {shipped}"
-            if hint
-            else f"{path}: there is no such study file; the studies that ship are {shipped}"
-        ) from None
+        beside = sorted(map(str, path.parent.glob("*.toml")))
+        near = get_close_matches(str(path), beside, n=1) + get_close_matches(path.stem, library.names(), n=1)
+        meant = (
+            f"did you mean {near[0]}?" if near else f"the studies that ship are {listed(library.names(), 20)}"
+        )
+        raise SojournError(f"{path}: there is no such study file; {meant}") from None
     except IsADirectoryError:
         raise SojournError(f"{path} is a directory; expected a study file (TOML)") from None
     except UnicodeDecodeError as error:

@@ -1,16 +1,18 @@
-"""Who would start when the run is over: nothing in its result would say why they carry nothing."""
+"""Who starts when the run is over, and links too slow for it: no result would say why nothing is carried."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from math import sqrt
 from typing import Any
 
-from sojourn.study.units import nanoseconds, percent
+from sojourn.study.links import links
+from sojourn.study.units import bits_per_second, nanoseconds, percent
 
 NOBODY = (
     "the study has neither users nor traffic; give it some, as "
     'users = [{ kind = "household" }] or workload = "household-evening"'
 )
+_FULL_BYTES = 1500
 _OF_THEIR_OWN = "recorded"
 """Sources whose starts are those of a recording."""
 _SD_OF_UNIFORM = 1 / sqrt(12)
@@ -45,6 +47,31 @@ def silent(scenarios: Iterable[Mapping[str, Any]]) -> list[str]:
     if any(scenario.get(who) for scenario in scenarios for who in ("users", "flows")):
         return []
     return [f"no packet is sent in any cell: {NOBODY}"]
+
+
+def too_slow(scenarios: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return a clause for each link at whose rate a full packet takes longer than the run.
+
+    >>> path = {"down": {"rate": "1kbit"}, "up": {"rate": "unlimited"}}
+    >>> too_slow([{"duration": "9s", "path": path}])
+    ['down: at 1kbit a packet of 1500 bytes takes 12 s, but the run ends after 9s; few packets get through']
+    >>> too_slow([{"duration": "12s", "path": path}])
+    []
+    """
+    told: dict[str, None] = {}
+    for scenario in scenarios:
+        for link, spec in links(scenario):
+            rate = spec.get("rate")
+            # Steps and traces may stand still.
+            if not isinstance(rate, str) or rate == "unlimited":
+                continue
+            takes_s = 8 * _FULL_BYTES / bits_per_second(rate)
+            if takes_s * 1e9 > nanoseconds(scenario["duration"]):
+                told[
+                    f"{link}: at {rate} a packet of {_FULL_BYTES} bytes takes {takes_s:.6g} s, "
+                    f"but the run ends after {scenario['duration']}; few packets get through"
+                ] = None
+    return list(told)
 
 
 def _of_scenario(scenario: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -16,7 +16,7 @@ from sojourn.study.buffers import buffers, starved
 from sojourn.study.identity import RESULT_FORMAT, engine
 from sojourn.study.inputs import adaptive, video
 from sojourn.study.replications import AUTO
-from sojourn.study.starts import silent, too_late
+from sojourn.study.starts import silent, too_late, too_slow
 from sojourn.sweep import rounds, testbed
 from sojourn.sweep.simulation import Done, Failed, reason, simulate_point
 from sojourn.sweep.workers import Workers, spread
@@ -202,7 +202,7 @@ class Campaign:
         if self.on_testbed:
             notes += dict.fromkeys(note for point in self.todo for note in testbed.notes(point))
         cells = _cells(self.points)
-        notes += starved(map(buffers, cells)) + too_late(cells) + silent(cells)
+        notes += starved(map(buffers, cells)) + too_late(cells) + too_slow(cells) + silent(cells)
         notes += [f"{wrong}; it is left out of the report" for wrong in self._unknown]
         notes += idle.said((point.labels, point.replication, point.hash) for point in self.study.points)
         axes = {axis: label for point in self.study.points for axis, label in point.labels.items()}

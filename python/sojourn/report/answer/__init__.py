@@ -18,7 +18,7 @@ from sojourn.report.answer.regrets import Ranking, rank
 from sojourn.report.answer.verdicts import CLOSE, Finding, Verdict, Verdicts, judge
 from sojourn.report.answer.wording import choice as choice_words
 from sojourn.report.answer.wording import goals_kept, preface, rounds, unanswered
-from sojourn.results import beds
+from sojourn.results import beds, stuck
 from sojourn.results.sizes import Size, sizes
 from sojourn.study import label_text
 from sojourn.study.replications import looks
@@ -173,7 +173,7 @@ def answer(
     }
     kinds = list(dict.fromkeys(user["kind"] for user in document.get("users") or () if "kind" in user))
     sentences = preface.opening(goals, bool(document.get("goals")), kinds)
-    sentences += preface.loss(goals, bool(document.get("goals")), results)
+    sentences += preface.loss(goals, bool(document.get("goals")), results) + stuck.said(results)
     if cells.axes:
         sentences += _chosen(cells, goals, ranking, verdicts, of_choices)
         items = goals_kept.by_condition(cells, verdicts)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from statistics import mean
 from typing import Any
 
@@ -281,9 +282,11 @@ def _paths(
     there = [{path for result in results for path in _scalars(result)} for results in both]
     for path in asked:
         if path not in there[0] | there[1]:
-            raise SojournError(
-                f"--value {path}: no result has this number; `sojourn show RESULTS POINT` lists them"
+            near = get_close_matches(path, sorted(there[0] | there[1]), n=3)
+            meant = (
+                f"did you mean {' or '.join(near)}?" if near else "`sojourn show RESULTS POINT` lists them"
             )
+            raise SojournError(f"--value {path}: no result has this number; {meant}")
     drawn = [
         figure["value"]
         for of in (first, second)
