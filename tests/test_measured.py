@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import json
 import re
@@ -50,7 +51,8 @@ def test_real_runs_of_iperf3():
     # What the client sends is up; the tool's own mean, and near it that of its intervals.
     assert tcp.mean("up") == pytest.approx(whole["sum_received"]["bits_per_second"] / 1e6)
     assert tcp.throughput["up"].mean == pytest.approx(tcp.mean("up"), rel=0.05)
-    assert tcp.again_per_s == pytest.approx(whole["sum_sent"]["retransmits"] / whole["sum_sent"]["seconds"])
+    sent = whole["sum_sent"]
+    assert tcp.again_per_s == {"up": pytest.approx(sent["retransmits"] / sent["seconds"])}
     means = [stream["sender"]["mean_rtt"] / 1e3 for stream in whole["streams"]]
     assert min(means) * 0.8 < tcp.rtt_ms.mean < max(means) * 1.2
     assert back.throughput.keys() == {"down"} and back.rtt_ms is None
@@ -67,8 +69,11 @@ def test_a_stream_of_events_is_the_same_run(tmp_path):
     ]
     lines = [json.dumps({"event": event, "data": data}) for event, data in events]
     (tmp_path / "tcp.json").write_text("\n".join(lines))
-    one, other = read(DATA / "tcp.json"), read(tmp_path / "tcp.json")
-    assert other.mean("up") == one.mean("up") and list(other.rtt_ms.values) == list(one.rtt_ms.values)
+    (tmp_path / "utf16.json").write_text((DATA / "tcp.json").read_text(), "utf-16")  # as PowerShell writes
+    (tmp_path / "tcp.json.bz2").write_bytes(bz2.compress((DATA / "tcp.json").read_bytes()))
+    one = read(DATA / "tcp.json")
+    for other in map(read, sorted(tmp_path.iterdir())):
+        assert other.mean("up") == one.mean("up") and list(other.rtt_ms.values) == list(one.rtt_ms.values)
 
 
 def test_what_real_programs_did_is_not_called_simulated_without_a_word(tmp_path):
@@ -175,6 +180,14 @@ def test_what_a_table_says_that_the_study_has_not(sojourn, tmp_path):
         (b"[" * 100_000, "is no JSON of a measurement"),
         (b"\xff\xfe\x00", "is no JSON of a measurement"),
         (gzip.compress(b'{"results": {}}', mtime=0)[:-9], "is cut off or damaged"),
+        (b"\x1f\x8b?", "is cut off or damaged"),
+        (bz2.compress(b'{"results": {}}')[:-9], "is cut off or damaged"),
+        (b"BZh9?", "is cut off or damaged"),
+        # A server writes an object for each client; files of scripts hold lists of them.
+        (b'{"start": {}, "intervals": []}\n' * 3, "holds 3 runs of iperf3; expected one in each file"),
+        (b'[{"start": {}, "intervals": []}, {"start": {}, "intervals": []}]', "holds 2 runs of iperf3"),
+        (b'{"event": "start", "data": {}}\n{"event": "end"}\n' * 2, "holds 2 runs of iperf3"),
+        (b'{"start": {}, "intervals": []} and more', "is no JSON of a measurement"),
         (b'{"results": {"a": [1]}, "x_values": [1]}', "neither throughput of TCP nor round trips"),
         (
             b'{"results": {"TCP download sum": [null, NaN, "x", 1e999]}, "x_values": [1, 2, 3, 4]}',
@@ -205,7 +218,8 @@ def test_beside_wants_one_study(sojourn, tmp_path):
 def iperf3(file, *, end, **more):
     """A run that sends one stream up for 2 s at 6 Mbit/s."""
     each = [{"sum": {"start": at, "end": at + 1, "bits_per_second": 6e6, "sender": True}} for at in (0, 1)]
-    file.write_text(json.dumps({"start": {"test_start": {}}, "intervals": each, "end": end, **more}))
+    run = {"start": {"test_start": {}}, "intervals": each, "end": end}
+    file.write_text(json.dumps(run | more))
     return read(file)
 
 
@@ -227,6 +241,11 @@ def test_what_was_lost_of_datagrams_is_said(tmp_path):
     old = iperf3(tmp_path / "c.json", end={"sum": {"lost_percent": 75, "bits_per_second": 6e6}})
     assert old.mean("up") == old.throughput["up"].mean / 4
     assert "is what was sent, the number what was received" in caption(tmp_path / "c", old)[1]
+    # A server's file says that nothing was lost of what the server sent, whatever became of it.
+    server = {"accepted_connection": {}, "test_start": {"reverse": 1}}
+    own = iperf3(tmp_path / "d.json", end={"sum": {"lost_percent": 0, "bits_per_second": 6e6}}, start=server)
+    assert "lost" not in own.tool and own.mean("down") == 6
+    assert "how much of it arrived, nobody told" in caption(tmp_path / "d", own)[1]
     # An interrupted run has zeros where the receiver would have told: nothing is known of losses.
     end = {"sum": {"lost_percent": 0}, "sum_sent": sent, "sum_received": {"bits_per_second": 0}}
     cut = iperf3(tmp_path / "b.json", end=end, error="interrupt - the client has terminated")
@@ -282,6 +301,53 @@ def test_pings_of_an_idle_path_are_no_round_trips_under_load(tmp_path):
     del made["results"]["TCP download sum"]
     (tmp_path / "x.flent").write_text(json.dumps(made))
     assert read(tmp_path / "x.flent").rtt_ms.mean == 60 and not read(tmp_path / "x.flent").idle
+
+
+def slow_uplink(**results) -> dict:
+    """Two streams for 8 s that print a reading every 4 s, 1 Mbit/s each, and five pings."""
+    streams = {
+        name: [{"t": 101 + at, "dur": 4, "val": 1.0} for at in ends]
+        for name, ends in (("TCP upload::1", (4, 8)), ("TCP upload::2", (3.5, 7.5)))
+    }
+    pings = [
+        {"t": 100.0, "val": 20},
+        *({"t": 101 + at, "val": 400} for at in (0.6, 4, 4.1)),
+        {"t": 109, "val": 9},
+    ]
+    return {
+        "x_values": [at / 4 for at in range(37)],
+        # Where both have a value there is no gap: Flent's own sum is of one stream, at one moment.
+        "results": {"TCP upload sum": [None] * 36 + [1.0], **results},
+        "raw_values": {"Ping (ms) ICMP": pings, **streams, "TCP upload::1::tcp_cwnd": [{"t": 101, "val": 7}]},
+    }
+
+
+def test_streams_that_print_rarely_carry_their_rate_as_long_as_the_tool_says(tmp_path):
+    """Flent's sums hold the streams that have a value within five steps: of slow uplinks, few."""
+
+    def found(made):
+        (tmp_path / "x.flent").write_text(json.dumps(made))
+        return read(tmp_path / "x.flent")
+
+    both = found(slow_uplink())
+    # Twice 8 Mbit from half a second before the one's first reading began to the other's end.
+    assert both.mean("up") == pytest.approx(16 / 8.5)
+    up = both.throughput["up"]
+    assert len(up.values) == 34 and up.values[[0, 5, -1]].tolist() == pytest.approx([1, 2, 1])
+    assert up.time_s.tolist() == pytest.approx([at / 4 for at in range(34)])
+    # Each ping counts, those without a stream beside them do not.
+    assert both.rtt_ms.values.tolist() == [400, 400, 400] and both.idle == "2 of 5"
+    # A stream whose name says no direction is an upload; a stall is in the mean.
+    made = slow_uplink()
+    made["raw_values"] = {"TCP cubic 2": [{"t": 3, "dur": 1, "val": 8}, {"t": 9, "dur": 2, "val": 8}]}
+    assert found(made).throughput["up"].values.mean() == pytest.approx(24 / 7)
+    assert found(made).throughput.keys() == {"up"}
+    # Where readings do not say how long they took, Flent's sum has to do.
+    made["raw_values"]["TCP cubic 2"][1].pop("dur")
+    assert found(made).mean("up") == 1.0
+    del made["results"]["TCP upload sum"]
+    made["results"] |= {"TCP westwood baseline": [2] * 37, "TCP upload total": [9] * 37}
+    assert found(made).mean("up") == 2.0
 
 
 def test_series_without_a_value_are_not_said_to_be_missing(tmp_path):

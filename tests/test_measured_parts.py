@@ -37,18 +37,21 @@ def link(delays: list[Any], used: list[Any], bin_s: float = 1.0) -> dict[str, An
 def run(**more: Any) -> dict[str, Any]:
     links = {"down": link([10, None, 30], [0.5, None, 1.0]), "up": link([1, 2, 3, 4], [0.1] * 4)}
     groups = {
-        "a": {"direction": "down", "goodput_bps": 2e6, "base_rtt_ms": 50.0},
-        "b": {"direction": "down", "goodput_bps": 1e6, "base_rtt_ms": 40.0},
-        "c": {"direction": "up", "goodput_bps": 5e5},
+        "a": {"direction": "down", "goodput_bps": 2e6, "base_rtt_ms": 50.0, "retransmits": 4},
+        "b": {"direction": "down", "goodput_bps": 1e6, "base_rtt_ms": 40.0, "retransmits": 2},
+        "c": {"direction": "up", "goodput_bps": 5e5, "retransmits": 30},
     }
-    return {"links": links, "groups": groups, "flows": {"retransmits": 6}, **more}
+    return {"links": links, "groups": groups, **more}
 
 
 def test_a_cell_has_means_over_replications_and_the_series_of_the_first() -> None:
-    other = run(flows={"retransmits": 12}, groups={"d": {"direction": "none"}})
-    cell = Cell({"path.down.queue.limit": "8pkt"}, [("h", run()), ("i", other)])
+    other = run(groups={"d": {"direction": "down", "retransmits": 15}, "u": {"direction": "down"}})
+    cell = Cell({"path.down.queue.limit": "8pkt"}, [("h", run()), ("i", other)], None, 3.5)
     assert (cell.throughput_mbps("down"), cell.throughput_mbps("up")) == (3.0, 0.5)
-    assert cell.again_per_s() == 3.0 and cell.number("links.down.loss", None) == 0.03  # type: ignore[arg-type]
+    # What is sent again is of one direction's data, as tools tell it; without the warm-up, and no whole bins.
+    assert (cell.again_per_s("down"), cell.again_per_s("up")) == ((6 + 15) / 2 / 3.5, 30 / 3.5)
+    assert Cell({}, cell.runs).again_per_s("up") is None
+    assert cell.number("links.down.loss", None) == 0.03  # type: ignore[arg-type]
     carried, trip = cell.carried_mbps("down"), cell.round_trip_ms()
     assert carried is not None and trip is not None
     assert carried.time_s.tolist() == [0.5, 1.5, 2.5] and carried.values[[0, 2]].tolist() == [4.0, 8.0]
@@ -60,8 +63,8 @@ def test_a_cell_has_means_over_replications_and_the_series_of_the_first() -> Non
     assert cell.where == "Downlink buffer 8pkt" and Cell({}, []).where == "the one point"
     hops = run(links={"access": link([1], [1])})
     assert Cell({}, [("h", hops)]).round_trip_ms() is None
-    nobody = Cell({}, [("h", run(groups={}, flows={"retransmits": 0}))])
-    assert nobody.throughput_mbps("down") is None and nobody.again_per_s() is None
+    nobody = Cell({}, [("h", run(groups={}))], None, 3.0)
+    assert nobody.throughput_mbps("down") is None and nobody.again_per_s("down") is None
 
 
 def test_a_line_on_which_nobody_sends_has_the_round_trip_of_its_path() -> None:
@@ -129,12 +132,16 @@ def test_why_a_cell_stands_there_says_how_far_it_is() -> None:
 
 def test_what_is_sent_again_chooses_no_cell_and_makes_no_other_path(tmp_path: Path) -> None:
     """A run of a few seconds is mostly its slow start, which sends more again than a long one."""
-    cells = [Cell({"a": f"{n}"}, [("h", run(flows={"retransmits": n}))]) for n in (6, 6000)]
+    cells = [Cell({"a": f"{n}"}, [("h", run())], None, 3.0) for n in (6, 6000)]
     for cell in cells[1:]:  # its throughput is a tenth off
-        cell.runs[0][1]["groups"]["a"]["goodput_bps"] = 2.3e6
-    ran = Measurement("x.json", "iperf", {"down": series([0.5], [3.0])}, again_per_s=3000.0)
-    read_as = _of_file(ran, 0, cells, Files(tmp_path)).read
-    assert read_as.startswith("It stands beside A 6: of 2 cells the nearest") and "differ by" not in read_as
+        cell.runs[0][1]["groups"]["a"] |= {"goodput_bps": 2.3e6, "retransmits": 6000}
+    ran = Measurement("x.json", "iperf", {"down": series([0.5], [3.0])}, again_per_s={"down": 3000.0})
+    part = _of_file(ran, 0, cells, Files(tmp_path))
+    assert part.read.startswith("It stands beside A 6: of 2 cells the nearest")
+    assert "differ by" not in part.read
+    # Of the direction that was measured: uploads' 30 are not in it.
+    head, *numbers = part.table.rows[-1]
+    assert head == "segments sent again a second, downlink" and numbers == list(map(_text, (3000, 2, 2001)))
 
 
 def test_a_table_of_many_cells_is_turned() -> None:
@@ -231,11 +238,19 @@ def test_what_iperf3_says_of_both_ways(tmp_path: Path) -> None:
     assert one.throughput["up"].time_s.tolist() == [0.5, 1.5] and one.throughput["down"].values.tolist() == [
         2
     ]
-    # What the receiver counted comes first; both ends of both ways send again.
-    assert one.mean_mbps == {"up": 7.0, "down": 8.0} and one.again_per_s == 4.0
+    # What the receiver counted comes first; each end's sender sends again.
+    assert one.mean_mbps == {"up": 7.0, "down": 8.0} and one.again_per_s == {"up": 2.0, "down": 2.0}
     assert one.rtt_ms is not None and one.rtt_ms.values.tolist() == [3.0]
+    # As 3.7 to 3.10 name the halves of both ways: twice alike.
+    text = (tmp_path / "i.json").read_text()
+    (tmp_path / "i.json").write_text(text.replace("_bidir_reverse", ""))
+    alike = read(tmp_path / "i.json")
+    assert alike.mean_mbps == one.mean_mbps and alike.again_per_s == one.again_per_s
+    assert alike.throughput["down"].values.tolist() == [2]
     turned = found(reverse=1)
     assert turned.throughput["down"].values.tolist() == [4, 6] and turned.mean_mbps["down"] == 7.0
+    sent["retransmits"] = -1  # of kernels that do not tell
+    assert found().again_per_s == {}
     (tmp_path / "f.json").write_text('{"start": {}, "error": "unable to connect\\nmore"}')
     with pytest.raises(SojournError, match=r"f\.json: iperf3 failed: unable to connect$"):
         read(tmp_path / "f.json")

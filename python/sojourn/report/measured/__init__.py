@@ -125,9 +125,10 @@ def _of_file(measured: Measurement, place: int, cells: Sequence[Cell], files: Fi
         numbers += [(number, [trip[key] for trip in trips]) for key, number in theirs.items()]
     # By mean throughput and mean round trip alone: what is sent again hangs on how long a run is.
     compared = {at: [(ours[at], theirs) for theirs, ours in numbers[:3]] for at in range(len(cells))}
-    if measured.again_per_s is not None:
-        heads.append("segments sent again a second")
-        numbers.append((measured.again_per_s, [cell.again_per_s() for cell in cells]))
+    for link, name in picture.WAYS.items():
+        if (again := measured.again_per_s.get(link)) is not None:
+            heads.append(f"segments sent again a second, {name}")
+            numbers.append((again, [cell.again_per_s(link) for cell in cells]))
     stands = nearest(cells, compared)
     rows = [
         (head, _text(theirs), [_text(number) for number in ours])

@@ -20,6 +20,7 @@ from sojourn.results.path import look_up
 from sojourn.study import expand
 from sojourn.study.grouped import grouped
 from sojourn.study.links import base_rtt_ns
+from sojourn.study.units import nanoseconds
 
 DURATION = "connections.duration_s"
 """Begins the names of quantiles of how long completed connections last."""
@@ -33,6 +34,8 @@ class Cell:
     runs: Sequence[tuple[str, Mapping[str, Any]]]
     base_ms: float | None = None
     """The path's base round trip, for cells without groups of flows, which have their own."""
+    seconds: float | None = None
+    """How long a run is without its warm-up."""
 
     @property
     def where(self) -> str:
@@ -49,11 +52,13 @@ class Cell:
 
     def throughput_mbps(self, link: str) -> float | None:
         """Return the payload of all groups of flows in a direction, Mbit/s."""
-        return _mean(_goodput(result, link) for _, result in self.runs)
+        bps = _mean(_sum(result, link, "goodput_bps") for _, result in self.runs)
+        return None if bps is None else bps / 1e6
 
-    def again_per_s(self) -> float | None:
-        """Return the segments sent again a second, of all groups of flows."""
-        return _mean(_again(result) for _, result in self.runs)
+    def again_per_s(self, link: str) -> float | None:
+        """Return the segments sent again a second, of all groups of flows whose data go in a direction."""
+        again = _mean(_sum(result, link, "retransmits") for _, result in self.runs)
+        return again / self.seconds if again is not None and self.seconds else None
 
     def carried_mbps(self, link: str) -> Series | None:
         """Return what left a link over time in the first replication, Mbit/s, headers with it."""
@@ -99,16 +104,22 @@ class Cell:
 def cells_of(found: Results) -> list[Cell]:
     """Return the cells of a study, in its order."""
     made = grouped((cell_of(result["point"]), (point, result)) for point, result in found.items())
-    bases = _bases_ms(found)
-    return [Cell(dict(labels), runs, bases.get(labels)) for labels, runs in made.items()]
+    known = _of_documents(found)
+    return [Cell(dict(labels), runs, *known.get(labels, ())) for labels, runs in made.items()]
 
 
-def _bases_ms(found: Results) -> dict[Labels, float]:
+def _of_documents(found: Results) -> dict[Labels, tuple[float, float]]:
+    """Return each cell's base round trip in ms, and how long its runs are without their warm-up, in s."""
     try:
         points = expand({**found.document, "repeat": 1, "figures": []}, found.name)
     except (_core.StudyError, SojournError):  # of another engine, or between two captures
         return {}
-    return {cell_of(each["point"]): base_rtt_ns(each["document"]) / 1e6 for each in points}
+    return {cell_of(each["point"]): _of_document(each["document"]) for each in points}
+
+
+def _of_document(document: Mapping[str, Any]) -> tuple[float, float]:
+    lasts_ns = nanoseconds(document["duration"]) - nanoseconds(document["warmup"])
+    return base_rtt_ns(document) / 1e6, lasts_ns / 1e9
 
 
 def nearest(cells: Sequence[Cell], pairs: Mapping[int, Sequence[tuple[float | None, float | None]]]) -> Cell:
@@ -130,18 +141,10 @@ def _middles(bin_s: float, count: int) -> np.ndarray:
     return (np.arange(count) + 0.5) * bin_s
 
 
-def _goodput(result: Mapping[str, Any], link: str) -> float | None:
+def _sum(result: Mapping[str, Any], link: str, what: str) -> float | None:
     groups = (result.get("groups") or {}).values()
-    there = [each["goodput_bps"] for each in groups if each["direction"] == link]
-    return sum(there) / 1e6 if there else None
-
-
-def _again(result: Mapping[str, Any]) -> float | None:
-    kept = (look_up(result, "links.down.series") or {}).get("utilisation") or ()
-    seconds = len(kept) * (look_up(result, "links.down.series.bin_s") or 0)
-    # The count is of groups of flows: without any it is 0 of nothing.
-    again = look_up(result, "flows.retransmits") if result.get("groups") else None
-    return again / seconds if seconds and again is not None else None
+    there = [each[what] for each in groups if each["direction"] == link and what in each]
+    return sum(there) if there else None
 
 
 def _duration(found: Results, point: str, share: float) -> float | None:

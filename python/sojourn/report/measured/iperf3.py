@@ -5,7 +5,8 @@ sends is ``up``, what it receives (``-R``, the reverse half of ``--bidir``) is `
 smoothed ones of the kernel (``rtt``, in µs), the mean over the streams that this end sends; a receiver knows
 none. Intervals that the tool itself leaves out (``-O``) are left out. The mean throughput is the tool's own:
 what the receiver counted, else the sender. A server's file (``iperf3 -s -J``) is read the other way round. A
-run that ended early counts as far as it went.
+run that ended early counts as far as it went. Versions 3.7 to 3.10 name both halves of ``--bidir`` alike: the
+second is the reverse one.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,16 +24,29 @@ def is_iperf3(content: Mapping[str, Any]) -> bool:
     return isinstance(content.get("start"), dict) and isinstance(content.get("intervals"), list)
 
 
-def joined(events: list[Any]) -> dict[str, Any] | None:
-    """Return the lines of ``--json-stream`` as the one object of ``-J``; None if they are something else."""
-    found: dict[str, Any] = {"intervals": []}
-    for event in events:
-        if not isinstance(event, dict) or not isinstance(event.get("event"), str):
-            return None
-        if event["event"] == "interval":
-            found["intervals"].append(event.get("data"))
+def named(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON; a second ``sum…``, of the reverse half, has the name of later versions."""
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        again = key in found and key.startswith("sum")
+        found[f"{key}_bidir_reverse" if again else key] = value
+    return found
+
+
+def runs(objects: list[Any]) -> list[Any]:
+    """Return the runs, each as the one object of ``-J``, which events of ``--json-stream`` are made."""
+    found: list[Any] = []
+    for each in objects:
+        event = each.get("event") if isinstance(each, dict) else None
+        if not isinstance(event, str):
+            found.append(each)
+            continue
+        if event == "start" or not found:
+            found.append({"intervals": []})
+        if event == "interval":
+            found[-1]["intervals"].append(each.get("data"))
         else:
-            found[event["event"]] = event.get("data")
+            found[-1][event] = each.get("data")
     return found
 
 
@@ -59,6 +73,8 @@ def measurement(content: Mapping[str, Any], name: str) -> Measurement:
     end = content.get("end") if isinstance(content.get("end"), dict) else {}
     means, received, again = _summed(end, reverse)
     lost = {} if why else _lost(end, reverse)
+    if sends == "down":
+        lost.pop(sends, None)  # a server writes 0 of what it sends itself: no client told it
     if sends in lost and sends in throughput and sends not in means:
         # Some versions sum datagrams up in `sum` alone: what was sent, and what share of it was lost.
         means[sends] = throughput[sends].mean * (1 - lost[sends])
@@ -132,11 +148,11 @@ def _lost(end: Mapping[str, Any], reverse: bool) -> dict[str, float]:
     return shares
 
 
-def _summed(end: Mapping[str, Any], reverse: bool) -> tuple[dict[str, float], set[str], float | None]:
-    """Return mean Mbit/s by direction, where receivers counted them, and segments sent again a second."""
+def _summed(end: Mapping[str, Any], reverse: bool) -> tuple[dict[str, float], set[str], dict[str, float]]:
+    """Return by direction mean Mbit/s, where receivers counted them, and segments sent again a second."""
     means: dict[str, float] = {}
     received = set()
-    again = []
+    again: dict[str, float] = {}
     for tail, turned in (("", False), ("_bidir_reverse", True)):
         link = "down" if reverse != turned else "up"
         for key in (f"sum_received{tail}", f"sum_sent{tail}"):
@@ -148,9 +164,9 @@ def _summed(end: Mapping[str, Any], reverse: bool) -> tuple[dict[str, float], se
                 if key.startswith("sum_received"):
                     received.add(link)
             seconds = found.get("seconds")
-            if is_number(count := found.get("retransmits")) and is_number(seconds) and seconds > 0:
-                again.append(count / seconds)
-    return means, received, sum(again) if again else None
+            if is_number(count := found.get("retransmits")) and is_number(seconds) and seconds > 0 <= count:
+                again[link] = count / seconds
+    return means, received, again
 
 
 def _link(found: Mapping[str, Any], reverse: bool, sends: str) -> str:

@@ -38,8 +38,8 @@ class Measurement:
     """Round-trip times, ms."""
     rtt_of: str = ""
     """Who measured the round trip."""
-    again_per_s: float | None = None
-    """Segments sent again a second, over all streams."""
+    again_per_s: dict[str, float] = field(default_factory=dict)
+    """Segments sent again a second by direction of the data, over all streams."""
     mean_mbps: dict[str, float] = field(default_factory=dict)
     """Mean throughput as the tool itself sums it up, where it does."""
     sent: str = ""
