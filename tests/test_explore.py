@@ -75,6 +75,12 @@ def test_one_run_has_no_interval_and_the_page_says_so(sojourn: Command) -> None:
     assert "Every cell was run once and has no interval." in study["notes"]
 
 
+def test_studies_of_one_name_are_told_apart_by_their_folders(sojourn: Command) -> None:
+    for name in ("p1", "p2"):
+        write_results(sojourn.cwd / name, sweep(repeat=1), [])
+    assert sojourn.json("explore", "p1", "p2", "-o", "x.html")[0]["studies"] == ["trial (p1)", "trial (p2)"]
+
+
 def test_points_that_are_not_there_are_counted(page: Path) -> None:
     notes = held(page)["studies"][0]["notes"]
     assert "1 of the study's points is not there yet; cells without a run are empty." in notes

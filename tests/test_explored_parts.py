@@ -105,6 +105,12 @@ def test_an_explorer_says_what_its_cells_lack() -> None:
     assert notes("x", "y") == ["Every cell was run once and has no interval.", made]
     assert notes("x", "y", "y") == ["1 of 2 cells was run once and has no interval.", made]
     assert notes("x", captured=True) == []  # no engine made captures
+    still = {"point": {"a": "x"}, "links": {"up": {"arrived_pkts": 9, "departed_pkts": 0}}}
+    for came, said in ((9, "No packet left the uplink after"), (0, "No packet came to a link")):
+        still["links"]["up"]["arrived_pkts"] = came
+        found = SimpleNamespace(missing=0, captured=True)
+        [told] = gathered._notes(found, by_cell([still, still]), "", 0)  # type: ignore[arg-type]
+        assert told.startswith(said)
     assert notes("x", "x", missing=3)[0].startswith("3 of the study's points are not there yet")
     assert notes("x", "x", left_out=1)[0].startswith("1 of 1 cells are here without their links over time")
     assert gathered._command("sojourn run s", (("a b", "1"),)) == "sojourn run s --only 'a b=1'"

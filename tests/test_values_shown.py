@@ -232,6 +232,12 @@ def test_results_are_opened_by_their_folder_their_record_or_their_name(
     (tmp_path / "empty").mkdir()
     with pytest.raises(StoreError, match=r"empty is not a results directory: it has no study\.json"):
         open_results("empty")
+    (tmp_path / "empty" / "points").mkdir()
+    (tmp_path / "empty" / "points" / f"{'a' * 32}.json").touch()
+    with pytest.raises(
+        StoreError, match=r"no study\.json; it has points, so run their study with --out empty$"
+    ):
+        open_results("empty")
 
 
 def test_stored_results_are_plain_sealed_and_without_wall_time() -> None:

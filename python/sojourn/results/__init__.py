@@ -50,7 +50,10 @@ class Results:
             raise StoreError(f"{path}: there is no such results directory")
         study = self.store.read_study()
         if study is None:
-            raise StoreError(f"{path} is not a results directory: it has no study.json")
+            lacks = f"{path} is not a results directory: it has no study.json"
+            if self.store.hashes():
+                lacks += f"; it has points, so run their study with --out {path}"
+            raise StoreError(lacks)
         self.record: dict[str, Any] = study
         self._times = self.store.times()
         self._plan = [entry for entry in study["points"] if self.store.has(entry["hash"])]

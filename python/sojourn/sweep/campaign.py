@@ -216,7 +216,7 @@ class Campaign:
         if before["study"] != self.study.name:
             notes.append(
                 f"{self.store.path} holds results of the study {before['study']!r}; "
-                f"it is now the directory of {self.study.name!r}, and the earlier points stay on disk"
+                f"a run makes it the directory of {self.study.name!r}, and the earlier points stay on disk"
             )
             return notes
         left = sorted(set(self.store.hashes()) - self._named.keys())

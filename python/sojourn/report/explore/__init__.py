@@ -52,9 +52,10 @@ def write_explorer(opened: Sequence[Results], command: str, page: Path) -> Made:
         if not results:
             raise SojournError(f"{found.store.path} holds no finished points yet; run its study first")
         studies.append(gathered(found, results, budget))
-    for number, study in enumerate(studies):
-        if study["name"] in {other["name"] for other in studies[:number]}:
-            study["name"] = f"{study['name']} ({opened[number].store.path.name})"
+    names = [study["name"] for study in studies]
+    for study, found in zip(studies, opened, strict=True):
+        if names.count(study["name"]) > 1:
+            study["name"] = f"{study['name']} ({found.store.path})"
     with writing(page):
         page.parent.mkdir(parents=True, exist_ok=True)
         html.write(

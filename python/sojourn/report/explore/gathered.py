@@ -20,7 +20,7 @@ from sojourn.report.figures.default import score_paths
 from sojourn.report.figures.kinds.kind import is_number
 from sojourn.report.figures.values import Value, axis_name, has_name, value
 from sojourn.report.listening import listen
-from sojourn.results import Results, engines, excess
+from sojourn.results import Results, engines, excess, stuck
 from sojourn.results.bounded import awaited, lower_bounds
 from sojourn.results.interval import Sample
 from sojourn.results.limits import Cell, by_cell
@@ -226,7 +226,11 @@ def _notes(
     if bounds := set().union(*map(lower_bounds, chain(*by_cell.values()))):
         few = awaited(bounds)
         yield f"“≥” marks a lower bound: too few {few} had ended when the run did; a longer one would tell."
-    yield from excess.said([*chain(*by_cell.values())])
+    every = [*chain(*by_cell.values())]
+    yield from [*excess.said(every), *stuck.said(every)]
+    links = [link for result in every for link in (result.get("links") or {}).values()]
+    if links and all(link.get("arrived_pkts") == 0 for link in links):
+        yield "No packet came to a link in the measured time: nobody sent."
     if heard:
         yield heard
     if not found.captured:
