@@ -14,10 +14,10 @@ from sojourn import _core
 from sojourn.errors import SojournError
 from sojourn.study.toml import toml_value
 from sojourn.sweep.advice import study_file
-from sojourn.sweep.advice.candidates import discipline, fifo, read_candidates
+from sojourn.sweep.advice.candidates import KINDS, discipline, fifo, read_candidates, rules
 from sojourn.sweep.advice.goals import read_goal
 from sojourn.sweep.advice.line import Line, Times, read_users
-from sojourn.sweep.advice.loads import flows_down_up, read_loads
+from sojourn.sweep.advice.loads import flows_down_up, read_loads, recorded
 from sojourn.sweep.advice.question import Question
 from test_advice_parts import ASKED
 
@@ -106,6 +106,11 @@ def test_what_is_asked_is_read_as_people_write_it() -> None:
     assert list(read_loads(["none", "both"])) == ["idle", "both"] and len(read_loads([])) == 5
     assert flows_down_up(read_loads([])) == (16, 8) and flows_down_up(read_loads(["idle"])) == (1, 1)
     assert flows_down_up(read_loads(["upload"])) == (1, 2)
+    # How many long flows are in what was recorded, or ships, nobody counted: no rule is of their number.
+    assert flows_down_up(read_loads(["idle", "torrent"])) is None
+    assert flows_down_up({"idle": [], "both": recorded(Path("both.parquet"))}) is None
+    assert "BDP/√n" in [rule.name for rule in rules(ASKED.line, (4, 2))]
+    assert "BDP/√n" not in [rule.name for rule in rules(ASKED.line, None)]
     [talks, listens] = read_goal("voice.mos.p5 >= 3.6", ["voice"])
     assert (talks.path, listens.path, talks.above) == ("voice.talks.mos.p5", "voice.listens.mos.p5", True)
     [one] = read_goal("voice.talks.mos.p5<=2", ["voice"])
@@ -121,6 +126,8 @@ def test_what_is_asked_is_read_as_people_write_it() -> None:
     # One and a half packets take 18 ms at 1 Mbit/s, 4.5 at 4: below the default nothing is set.
     slow, fast = (discipline("codel", Line.read(rate, rate, "9ms")).up for rate in ("1Mbit", "4Mbit"))
     assert slow == {"kind": "codel", "target": "18ms"} and fast == {"kind": "codel"}
-    limits = [discipline(kind, ASKED.line).down.get("limit") for kind in ("red", "sfq", "pie")]
-    assert limits == ["1000pkt", "127pkt", None]
+    limits = [discipline(kind, ASKED.line).down.get("limit") for kind in KINDS[1:]]
+    assert dict(zip(KINDS[1:], limits, strict=True)) == dict.fromkeys(KINDS[1:]) | {
+        "cobalt": "1000pkt", "red": "1000pkt", "sfq": "127pkt",
+    }  # fmt: skip
     assert json.loads(toml_value(["a", 1, True])) == ["a", 1, True]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
-from sojourn.report.advice import sentences
+from sojourn.report.advice import sentences, write_advice
 from sojourn.sweep.advice.verdict import Verdict
 from test_advice_parts import FIFO, SCORES, found_of
 from test_advice_sentences import advice, sized
@@ -103,3 +104,17 @@ def test_a_fifo_that_was_not_asked_for_is_no_candidate_that_the_advice_is_better
     assert "2.45 more than with the advice" in told and "better than every" not in told
     more = " ".join(sentences.answer(about | {"candidates": ["codel", "pie"]}))
     assert "better than every other discipline that was asked for (`--candidates`), for certain." in more
+
+
+def test_what_is_better_for_certain_by_little_is_said_to_be_so() -> None:
+    codel, fifo = advice()["tried"]
+    told = " ".join(sentences.answer(advice(tried=[codel, fifo | {"worst": 3.57}])))
+    assert "every other candidate, for certain, though by little: a FIFO of 8 packets has 3.57." in told
+    assert "better than every other candidate, for certain. With" in " ".join(sentences.answer(advice()))
+
+
+def test_a_page_names_the_study_of_disciplines_where_there_is_one(tmp_path: Path) -> None:
+    sizes = {FIFO: [4.0, 4.1] * 2, "fifo 9pkt/9pkt": [3.0, 3.1] * 2}
+    for scores, named in ((SCORES, True), (sizes, False)):
+        page = write_advice(found_of(**scores).as_json(), tmp_path, "sojourn recommend")
+        assert ("queues.toml" in page.read_text()) is named

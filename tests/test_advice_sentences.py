@@ -138,6 +138,11 @@ def sized(down: str, up: str) -> dict[str, Any]:
         ),
         ({"fifo_only": advice()["fifo_only"] | {"loss_within": None}}, ["in the one run"], ["±"]),
         (
+            {"fifo_only": advice()["fifo_only"] | {"loss_mos": 0.001, "loss_within": 0.0}},
+            ["the worst-off user gets 3.20 (3.50 to 3.70), as with the advice."],
+            ["within chance"],
+        ),
+        (
             {
                 "scores": advice()["scores"] | {"worst": 1.2, "interval": None},
                 "tried": [one | {"worst": 1.2} for one in advice()["tried"]],

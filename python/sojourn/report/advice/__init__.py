@@ -62,6 +62,7 @@ def write_advice(about: Mapping[str, Any], out: Path, command: str, notes: Seque
             read_by_user=sentences.read_by_user(about),
             by_load=_by_load(about),
             loads_differ=len(about["by_load"]) > 1,
+            disciplines=any(one["down"]["kind"] != "fifo" for one in about["tried"]),
             no_better=sentences.no_better(about),
             rules=Table(
                 ["Rule of thumb", "Sizes", "Worst score", "Loses", "Who, under which load"],

@@ -144,13 +144,22 @@ def _sure(about: About) -> str:
         return (
             "No other candidate was tried."
             if tried == 1
-            else "It is better than every other candidate, for certain."
+            else f"It is better than every other candidate, for certain{_by_little(about)}."
         )
     if about.get("decided_by") == "worst":
         fifo = about["recommended"]["down"]["kind"] == "fifo"
         others = f"every other discipline that was tried{'' if fifo else ', and than the best FIFO'}"
         return f"It is better than {others}, for certain.{not_worse(about)}" if tried > 1 else ""
     return not_told(about) if others else ""
+
+
+def _by_little(about: About) -> str:
+    """Say which other candidate is hardly worse than one that is best for certain."""
+    others = [one for one in about["tried"] if not _is_advised(about, one)]
+    best = max(others, key=lambda one: one["worst"])
+    if about["scores"]["worst"] - best["worst"] > MATTERS:
+        return ""
+    return f", though by little: {article(named(best))} has {number(best['worst'])}"
 
 
 def _scored(about: About) -> str:
@@ -225,6 +234,8 @@ def lost(one: About) -> str:
     """Say what a choice loses against the advice."""
     size, within = one["loss_mos"], one["loss_within"]
     way = "less" if size >= 0 else "more"
+    if within is not None and number(size) == number(within) == number(0.0):
+        return "as with the advice"
     said = f"{number(abs(size))} {way} than with the advice"
     if within is None:
         return f"{said} in the one run"

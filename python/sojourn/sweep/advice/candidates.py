@@ -21,6 +21,8 @@ KINDS = ("fifo", "codel", "fq-codel", "cake", "pie", "fq-pie", "cobalt", "sfq", 
 DEFAULT = ("fifo", "codel", "fq-codel", "cake", "pie")
 _TARGETS = {"codel": 5.0, "fq-codel": 5.0, "cake": 5.0, "cobalt": 5.0, "pie": 15.0, "fq-pie": 15.0}
 """Default targets in ms."""
+_LIMITS = {"cobalt": "1000pkt", "sfq": "127pkt", "red": "1000pkt"}
+"""Limits of those that have none of their own: Linux's of SFQ, and a device's usual 1000 packets."""
 _SHARES = (1 / 8, 1 / 4, 1 / 2, 1, 2, 4)
 _LEAST = (4, 8, 16, 32, 64, 128)
 
@@ -87,8 +89,8 @@ def discipline(kind: str, line: Line) -> Candidate:
         one_and_a_half = 1.5e3 * FULL_BITS / line.rate_bps(way)
         if kind in _TARGETS and one_and_a_half > _TARGETS[kind]:
             queue["target"] = f"{ceil(one_and_a_half)}ms"
-        if kind in ("red", "sfq"):
-            queue["limit"] = "1000pkt" if kind == "red" else "127pkt"
+        if kind in _LIMITS:
+            queue["limit"] = _LIMITS[kind]
         made.append(queue)
     candidate = Candidate(*made)
     links = {way: {"rate": getattr(line, way), "queue": getattr(candidate, way)} for way in WAYS}
@@ -104,8 +106,11 @@ class Rule:
     limits: tuple[int, int]
 
 
-def rules(line: Line, flows: tuple[int, int]) -> list[Rule]:
-    """Return what rules of thumb come to on a line; `flows` long ones share each direction at the worst."""
+def rules(line: Line, flows: tuple[int, int] | None) -> list[Rule]:
+    """Return what rules of thumb come to on a line; `flows` long ones share each direction at the worst.
+
+    Where their number is not known, there is no rule of it.
+    """
     bdp = [line.packets(way, line.rtt_s) for way in WAYS]
 
     def rule(name: str, down: float, up: float) -> Rule:
@@ -113,7 +118,7 @@ def rules(line: Line, flows: tuple[int, int]) -> list[Rule]:
 
     return [
         rule("1 BDP", bdp[0], bdp[1]),
-        rule("BDP/√n", bdp[0] / sqrt(flows[0]), bdp[1] / sqrt(flows[1])),
+        *([rule("BDP/√n", bdp[0] / sqrt(flows[0]), bdp[1] / sqrt(flows[1]))] if flows else []),
         rule("2 BDP", 2 * bdp[0], 2 * bdp[1]),
         rule("tiny: 10 packets", 10, 10),
         rule("vendor's 1000 packets", 1000, 1000),

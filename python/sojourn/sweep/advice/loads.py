@@ -54,8 +54,13 @@ def read_loads(names: Sequence[str]) -> dict[str, Flows]:
     return {name: LOADS.get(name, SHIPPED) for name in wanted or LOADS}
 
 
-def flows_down_up(loads: dict[str, Flows]) -> tuple[int, int]:
-    """Return the most long flows that there are at once, down and up; 1 where there are none."""
+def flows_down_up(loads: dict[str, Flows]) -> tuple[int, int] | None:
+    """Return the most long flows that there are at once, down and up; 1 where there are none.
+
+    None where that is not known: of traffic that was recorded, and of loads that ship.
+    """
+    if any(LOADS.get(name) != flows for name, flows in loads.items()):
+        return None
     most = [
         max(
             (sum(f.get("count", 1) for f in flows if f.get("direction") == way) for flows in loads.values()),
