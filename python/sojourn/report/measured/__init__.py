@@ -124,7 +124,15 @@ def _of_file(measured: Measurement, place: int, cells: Sequence[Cell], files: Fi
         heads += [f"round trip, {words[key]} (ms)" for key in theirs]
         numbers += [(number, [trip[key] for trip in trips]) for key, number in theirs.items()]
     # By mean throughput and mean round trip alone: what is sent again hangs on how long a run is.
-    compared = {at: [(ours[at], theirs) for theirs, ours in numbers[:3]] for at in range(len(cells))}
+    # Nor by what was sent, if nobody told what arrived: the simulation's is what arrived.
+    unknown = [link == measured.sent and not measured.arrived for link in picture.WAYS]
+    compared = {
+        at: [
+            (None, None) if sent and ours[at] and theirs else (ours[at], theirs)
+            for (theirs, ours), sent in zip(numbers[:3], [*unknown, False], strict=False)
+        ]
+        for at in range(len(cells))
+    }
     for link, name in picture.WAYS.items():
         if (again := measured.again_per_s.get(link)) is not None:
             heads.append(f"segments sent again a second, {name}")
