@@ -193,6 +193,18 @@ def test_sentences_of_limits_are_there_where_they_apply() -> None:
     )
 
 
+def test_a_study_without_a_warm_up_is_told_that_its_numbers_begin_with_the_run() -> None:
+    for document, told in (
+        ({"duration": "9s"}, True),
+        ({"warmup": "0ms"}, True),
+        ({"warmup": "500ms"}, False),
+        ({"warmup": "5s", "sweep": {"warmup": ["0s", "0s"]}}, True),
+        ({"sweep": {"warmup": ["0s", "10s"]}}, False),
+    ):
+        said = facts.limits(found(document=document), [result("a")], [])
+        assert any(each.startswith("There was no warm-up: ") for each in said) == told, document
+
+
 def test_a_page_says_how_it_is_made_again() -> None:
     says, commands = facts.reproduce(found(), [result("a")])
     assert says.startswith("The same study, seed and engine (") and "abc" in says

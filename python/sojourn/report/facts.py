@@ -1,6 +1,7 @@
 """What a report says beside its figures: what was run or read, its limits, how to make it again."""
 
 import json
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -115,6 +116,9 @@ def _short(value: Any) -> str:
 def limits(found: Results, results: Sequence[Mapping[str, Any]], sections: Sequence[Any]) -> list[str]:
     """Return what a reader must not take the page for, one sentence each."""
     said = _of_captures(found, results[0]) if found.captured else _of_simulations(results)
+    # A time without another digit than 0 is zero, whatever its unit.
+    if not found.captured and not re.search("[1-9]", "".join(map(str, _warmups(found.document)))):
+        said.append("There was no warm-up: numbers have the start of the run in them, when queues are empty.")
     if any(section.picture and "mos" in str(section.picture.slug) for section in sections):
         said.append(
             "Opinion scores are models of what an average listener or reader says, not what anyone said."
@@ -136,6 +140,11 @@ def limits(found: Results, results: Sequence[Mapping[str, Any]], sections: Seque
     if len(made := engines(results)) > 1:
         said.append(f"The results were made by {len(made)} engines: {'; '.join(made)}.")
     return said + [f"{left}, and left out." for left in found.left_out()]
+
+
+def _warmups(document: Mapping[str, Any]) -> list[Any]:
+    """Return the warm-up of a study, or those of its axis."""
+    return (document.get("sweep") or {}).get("warmup") or [document.get("warmup", "0s")]
 
 
 def reproduce(found: Results, results: Sequence[Mapping[str, Any]]) -> tuple[str, list[str]]:
