@@ -41,15 +41,19 @@ def test_each_study_has_its_page_and_all_others_stand_against_the_first(
         filled.update(words, template=template)
         return page
 
-    monkeypatch.setattr(several, "write_report", lambda path, out: out / "report.html")
+    monkeypatch.setattr(
+        several, "write_report", lambda path, out, tell: tell(f"of {path.name}") or out / "report.html"
+    )
+    told: list[str] = []
     monkeypatch.setattr(several.html, "write", write)
     monkeypatch.setattr(several, "_study", lambda name, one: (name, one.store.path.parent.name))
     monkeypatch.setattr(several, "_shared", lambda names, found, files: list(names))
     monkeypatch.setattr(several, "_against", lambda first, other, names: (first is found[0], names))
-    pages = several.write_several(found, "sojourn report", tmp_path)
+    pages = several.write_several(found, "sojourn report", tmp_path, told.append)
     # A folder of the page's own is no study's.
     names = ["a", "a-2", "figures-2"]
     assert pages == [tmp_path / "report.html", *(tmp_path / name / "report.html" for name in names)]
+    assert told == [f"{name}: of {name}" for name in names]
     assert filled["studies"] == list(zip(names, ("x0", "x1", "x2"), strict=True))
     assert filled["against"] == [(True, ("a", "a-2")), (True, ("a", "figures-2"))]
     assert filled["shared"] == names and filled["command"] == "sojourn report"
