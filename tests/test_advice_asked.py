@@ -103,6 +103,8 @@ def test_what_no_advice_can_be_about_is_refused(read: Any, text: str, said: str)
 
 def test_what_is_asked_is_read_as_people_write_it() -> None:
     assert read_users("voice, web=1000") == {"voice": 1, "web": 1000}
+    with pytest.raises(SojournError, match="--load idle is there twice"):
+        read_loads(["idle,none"])
     assert list(read_loads(["none", "both"])) == ["idle", "both"] and len(read_loads([])) == 5
     assert flows_down_up(read_loads([])) == (16, 8) and flows_down_up(read_loads(["idle"])) == (1, 1)
     assert flows_down_up(read_loads(["upload"])) == (1, 2)

@@ -44,13 +44,13 @@ def read_loads(names: Sequence[str]) -> dict[str, Flows]:
     SojournError
         A load that nobody knows, or one twice.
     """
-    wanted = [part.strip() for name in names for part in name.split(",")]
+    words = [part.strip() for name in names for part in name.split(",")]
+    wanted = [IDLE if word == NONE else word for word in words]
     for place, name in enumerate(wanted):
-        if name not in (known := (*LOADS, *shipped())) and name != NONE:
+        if name not in (known := (*LOADS, *shipped())):
             raise SojournError(f"--load {quoted(name)}: there is no such load; expected {', '.join(known)}")
         if name in wanted[:place]:
             raise SojournError(f"--load {name} is there twice")
-    wanted = [IDLE if name == NONE else name for name in wanted]
     return {name: LOADS.get(name, SHIPPED) for name in wanted or LOADS}
 
 
