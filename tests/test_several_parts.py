@@ -42,7 +42,7 @@ def test_each_study_has_its_page_and_all_others_stand_against_the_first(
         return page
 
     monkeypatch.setattr(
-        several, "write_report", lambda path, out, tell: tell(f"of {path.name}") or out / "report.html"
+        several, "write_report", lambda path, out, tell: tell(f"of {path.parent.name}") or out / "report.html"
     )
     told: list[str] = []
     monkeypatch.setattr(several.html, "write", write)
@@ -53,7 +53,7 @@ def test_each_study_has_its_page_and_all_others_stand_against_the_first(
     # A folder of the page's own is no study's.
     names = ["a", "a-2", "figures-2"]
     assert pages == [tmp_path / "report.html", *(tmp_path / name / "report.html" for name in names)]
-    assert told == [f"{name}: of {name}" for name in names]
+    assert told == ["a: of x0", "a-2: of x1", "figures-2: of x2"]
     assert filled["studies"] == list(zip(names, ("x0", "x1", "x2"), strict=True))
     assert filled["against"] == [(True, ("a", "a-2")), (True, ("a", "figures-2"))]
     assert filled["shared"] == names and filled["command"] == "sojourn report"
