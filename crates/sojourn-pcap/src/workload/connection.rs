@@ -156,6 +156,7 @@ impl Connection {
         let missed = self.missed[by].take().filter(|at| *at > ready);
         let (at, payload) = missed.map_or((now, self.ways[by].last), |at| (at, 0));
         let told = told.filter(|told| *told < at);
+        let paced = theirs.paced();
         let follows = self.turns.last().is_some_and(|turn| turn.by == (by == 1));
         self.told = [None; 2];
         let answered = self.handshakes[by].filter(|_| now.saturating_sub(self.opened) < STILL_NS);
@@ -167,6 +168,7 @@ impl Connection {
             ready,
             ready_payload,
             told,
+            paced,
             follows,
             own,
             last: before.last,
@@ -280,6 +282,17 @@ mod tests {
         assert_eq!(answer(580, 610), Some(70), "its acknowledgement was held back");
         assert_eq!(answer(700, 710), Some(50), "it was sent again, or the request was");
         assert_eq!(answer(545, 1545), Some(1005));
+    }
+
+    #[test]
+    fn where_a_flow_has_its_queue_its_pace_tells_what_the_last_waited() {
+        // The rest of the request stands behind its beginning, of which the peer gets 50 bytes every 20 ms.
+        let pieces = [(0, ACK, [60, 100], 100, 270), (1, ACK, [100, 60], 0, 560), (1, ACK, [100, 110], 0, 580)];
+        let answer = |rest: &[(usize, u8, [u32; 2], u32, i64)]| peer_waited(&[&REQUEST[..], &pieces, rest].concat());
+        assert_eq!(answer(&[(1, ACK, [100, 160], 900, 600)]), Some(0));
+        assert_eq!(answer(&[(1, ACK, [100, 160], 900, 615)]), Some(15));
+        assert_eq!(answer(&[(1, ACK, [100, 160], 0, 600), (1, ACK, [100, 160], 900, 615)]), Some(15));
+        assert_eq!(answer(&[(1, ACK, [100, 160], 0, 620), (1, ACK, [100, 160], 900, 635)]), Some(35), "held back");
     }
 
     #[test]

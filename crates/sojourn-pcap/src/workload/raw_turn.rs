@@ -28,6 +28,8 @@ pub(super) struct RawTurn {
     pub(super) ready: i64,
     pub(super) ready_payload: u32,
     pub(super) told: Option<i64>,
+    /// If it did not, when that would have passed by the pace at which it got what came before.
+    pub(super) paced: Option<i64>,
     /// It was the end's own turn before, too.
     pub(super) follows: bool,
     /// When all its own earlier data had been acknowledged, and how long the last segment of it was.
@@ -111,9 +113,14 @@ impl RawTurn {
         // An end that said that it had all began to think then, or at most so much earlier: with an answer that
         // is held back for data. One that said nothing sent its data sooner than that, and if they come later
         // than a timer expires, they were lost before.
-        let told = self.told.map(|told| host.went(self.at, self.payload).saturating_sub(host.went(told, 0)).max(0));
+        if concurrent || near || self.follows {
+            return Some(whole);
+        }
+        let since = |said: i64| host.went(self.at, self.payload).saturating_sub(host.went(said, 0)).max(0);
+        let [told, paced] = [self.told, self.paced].map(|said| said.map(since));
+        // Where each flow has its queue, the last of a flow waited longest, of which nothing else tells.
+        let whole = paced.map_or(whole, |paced| whole.min(paced));
         match told {
-            _ if concurrent || near || self.follows => Some(whole),
             Some(told) if known => Some(whole.clamp(told, told.saturating_add(DELAYED_ACK_NS))),
             Some(told) => Some(whole.min(told)),
             None if whole >= LEAST_TIMEOUT_NS => None,

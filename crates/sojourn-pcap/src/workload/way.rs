@@ -31,6 +31,8 @@ pub(super) struct Way {
     /// When `acked` last grew, and when data that was not acknowledged last passed.
     pub(super) acked_at: i64,
     pub(super) sent_at: i64,
+    /// Up to where it was acknowledged before, and when: the last time, and the time before that.
+    acked_before: [(i64, i64); 2],
     /// Payload of the packet of that time, and of the last with new data.
     pub(super) sent: u32,
     pub(super) last: u32,
@@ -134,6 +136,7 @@ impl Way {
             self.opened.get_or_insert(now);
         }
         if ack > self.acked {
+            self.acked_before = [(self.acked, self.acked_at), self.acked_before[0]];
             self.acked = ack;
             self.acked_at = now;
             // Of what was not seen the acknowledgement alone tells when the other end had it; a FIN is no data.
@@ -149,6 +152,16 @@ impl Way {
             self.sent_at = now;
         }
         unseen as u64
+    }
+
+    /// When what was acknowledged last had come, as an answer to it by itself would have passed, by the pace at which
+    /// the other end had got what came before. That is known where all had been sent by the time at which the first of
+    /// these left the queue: then it stood behind them.
+    pub(super) fn paced(&self) -> Option<i64> {
+        let [(before, at), (first, first_at)] = self.acked_before;
+        let stood = self.sent_at < first_at.saturating_sub(self.answered_in()?);
+        let share = (self.acked - before) as f64 / (before - first).max(1) as f64;
+        stood.then(|| at.saturating_add((at.saturating_sub(first_at) as f64 * share) as i64))
     }
 
     /// True if all that it has sent was acknowledged.
@@ -203,6 +216,25 @@ mod tests {
         assert_eq!(came(&mut way, 400, 660), 660, "a part was not seen");
         way.fin = true;
         assert_eq!(came(&mut way, 401, 700), 660, "no data");
+    }
+
+    #[test]
+    fn what_stood_behind_others_came_at_their_pace() {
+        // Sent at such times: 300 bytes, acknowledged in pieces. The other end answers after 40; a queue holds each
+        // hundred bytes for 20.
+        let paced = |last_sent, acks: &[(i64, i64)]| {
+            let mut way = opened(7);
+            way.probe(-40, false);
+            way.acknowledged(0, 0, 0);
+            way.data((0, 100), 100);
+            way.data((100, 300), last_sent);
+            acks.iter().for_each(|&(ack, at)| _ = way.acknowledged(ack, 0, at));
+            way.paced()
+        };
+        let acks = [(100, 160), (200, 180), (300, 250)];
+        assert_eq!([100, 119, 120].map(|sent| paced(sent, &acks)), [Some(200), Some(200), None]);
+        assert_eq!(paced(100, &[(50, 150), (100, 160), (300, 250)]), Some(200), "twice as much took twice as long");
+        assert_eq!(paced(100, &[(200, 180), (300, 250)]), None, "no pace is known");
     }
 
     #[test]

@@ -8,9 +8,10 @@
 //! said so was lost.
 //!
 //! An acknowledgement of one segment may have been delayed by its receiver: such are marked. A receiver acknowledges
-//! every second segment at once (RFC 5681 §4.2), and echoes the stamp of the first that it had not acknowledged (RFC
-//! 7323 §4.3). So where an acknowledgement was lost, what the next one covers beyond an even number came alone, as did
-//! the last if its stamp is echoed; one that echoes a later stamp than all that it covers was held back until then.
+//! every second full-sized segment at once (RFC 5681 §4.2), and echoes the stamp of the first that it had not
+//! acknowledged (RFC 7323 §4.3). So where an acknowledgement was lost, what the next one covers beyond an even number
+//! came alone, as did the last if its stamp is echoed; one that echoes a later stamp than all that it covers was held
+//! back until then. A last segment that is not full ends no delay, though Linux counts bytes and lets it.
 
 use crate::decode::tcp::Segment;
 use crate::delay::estimate::tcp_report::before;
@@ -22,6 +23,8 @@ use std::ops::Range;
 const MOST_WAITING: usize = 32_768;
 /// Retransmissions that are remembered.
 const MOST_AGAIN: usize = 4096;
+/// No segment of an Ethernet is longer; what is may be several that the sender's adapter will cut.
+const ETHERNET_MSS: u32 = 1460;
 
 /// A data segment of the near side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,6 +64,8 @@ pub struct InFlight {
     /// Sent again, and not known to have arrived, in the same order; copies of one segment in that of their times.
     again: VecDeque<Departed>,
     highest: Option<u32>,
+    /// The longest segment, that of an Ethernet at most: shorter ones are not full.
+    full: u32,
     last_ack: Option<u32>,
     hole: bool,
     /// The first block of the last acknowledgement.
@@ -103,6 +108,7 @@ impl InFlight {
             return true;
         }
         self.highest = Some(end);
+        self.full = self.full.max(segment.payload.min(ETHERNET_MSS));
         if self.fresh.len() < MOST_WAITING {
             self.fresh.push_back(departed);
         }
@@ -181,7 +187,10 @@ impl InFlight {
         if filled || self.hole || duplicate {
             return told;
         }
-        found.map(|departed| Arrival { departed, lone: covered == 0 || covered % 2 == 1, again: false, covered: fresh })
+        found.map(|departed| {
+            let whole = departed.end.wrapping_sub(departed.seq) >= self.full;
+            Arrival { departed, lone: covered == 0 || covered % 2 == 1 || !whole, again: false, covered: fresh }
+        })
     }
 
     /// Places of what was sent again and begins there.
@@ -268,6 +277,28 @@ mod tests {
             }
             let told = flight.acknowledged(&segment(0, ack, 0), echo, |_| ());
             assert_eq!(frame(told), Some((u64::from(ack) / 100 - 1, lone)), "{stamps:?} {ack} {echo}");
+        }
+    }
+
+    #[test]
+    fn a_last_segment_that_is_not_full_ends_no_delay() {
+        // Payloads of two that are acknowledged together, after a full one; several in one frame may be cut later.
+        for (payloads, lone) in [
+            ([1448, 1448, 1448], false),
+            ([1448, 1448, 1447], true),
+            ([1448, 1447, 1448], false),
+            ([200, 200, 200], false),
+            ([14_480, 1448, 2000], false),
+            ([14_480, 14_480, 1459], true),
+        ] {
+            let (mut flight, mut seq) = (InFlight::default(), 0);
+            for (n, payload) in (0..).zip(payloads) {
+                flight.sent(&segment(seq, 0, payload), 1, (n, 0), 66, |_| ());
+                seq += payload;
+            }
+            flight.acknowledged(&segment(0, payloads[0], 0), 1, |_| ());
+            let told = flight.acknowledged(&segment(0, seq, 0), 1, |_| ());
+            assert_eq!(frame(told), Some((2, lone)), "{payloads:?}");
         }
     }
 

@@ -277,8 +277,9 @@ impl TcpFlow {
             (Some(arrival), _) => {
                 let sent = arrival.departed;
                 // A packet with data may have waited for that data, and one that ends a connection for its application.
-                let lone = arrival.lone && !(arrival.again && state.options.prompt);
-                let spoken = segment.payload > 0 || (segment.occupies() && !state.options.prompt);
+                let ends = segment.occupies() && segment.payload == 0;
+                let lone = arrival.lone && !(state.options.prompt && (arrival.again || ends));
+                let spoken = segment.payload > 0 || (ends && !state.options.prompt);
                 let flags = if spoken { SPOKEN } else { 0 } | if lone { LONE } else { 0 };
                 (sent.frame, sent.time, sent.length, DATA | flags, arrival.covered)
             }
@@ -376,7 +377,10 @@ mod tests {
 
     #[test]
     fn what_ends_a_connection_may_have_waited_for_its_application() {
-        for (flags, prompt, spoken) in [(ACK, false, false), (ACK | FIN, false, true), (ACK | FIN, true, false)] {
+        let [ack, end] = [ACK, ACK | FIN];
+        for (flags, prompt, held) in
+            [(ack, false, LONE), (ack, true, LONE), (end, false, LONE | SPOKEN), (end, true, 0)]
+        {
             let packets = [
                 (0.0, true, [1, 1], (10, 5), 100, ACK),
                 (0.1, false, [1, 101], (50, 10), 100, ACK),
@@ -384,7 +388,7 @@ mod tests {
             ];
             let log = &seen(&packets, prompt).state.log;
             let told: Vec<_> = (0..).map_while(|place| log.get(place)).filter(|(_, entry)| entry.is(TOWARD)).collect();
-            assert_eq!((told.len(), told[0].1.is(SPOKEN)), (1, spoken));
+            assert_eq!((told.len(), told[0].1.frame_flags & (LONE | SPOKEN)), (1, held));
         }
     }
 
