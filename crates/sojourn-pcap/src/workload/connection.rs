@@ -113,6 +113,8 @@ impl Connection {
         if heard < other.end && before.end >= other.heard && other.end > 0 && before.end + (new as i64) > other.heard {
             self.concurrent = true;
         }
+        let round =
+            self.ways[0].answered_in().zip(self.ways[1].answered_in()).map(|(one, other)| one.saturating_add(other));
         self.ways[by].heard = heard;
         self.told[1 - by] = None;
         // What passed before this segment, not with it. From here to the end and back is no silence of that end.
@@ -126,8 +128,9 @@ impl Connection {
             turn.writes = written([(turn.bytes, turn.writes), (u64::from(way.last), 1)]);
             turn.bytes += new;
             self.missed[by] = None;
-            // At once: it had not heard that all had come.
-            if goes_on && silent <= 0 && new == u64::from(way.last) && way.last == before.last {
+            // At once: it had not heard that all had come, and could not have.
+            let at_once = silent <= 0 && round.is_none_or(|round| now.saturating_sub(before.sent_at) <= round);
+            if goes_on && at_once && new == u64::from(way.last) && way.last == before.last {
                 way.cut = way.cut.max(way.last);
             }
             return false;

@@ -139,18 +139,20 @@ fn who_had_more_to_send_when_the_capture_ended_goes_on() {
 
 #[test]
 fn who_sends_short_pieces_or_has_heard_of_the_last_had_no_more_to_send() {
-    let ends = |second: i64, piece: u16| {
+    let ends = |second: i64, piece: u16, heard: i64| {
         let beats = [(0, true, SYN, 9, 0, 0), (40, false, SYN | ACK, 999, 10, 0), (40, true, ACK, 10, 1000, 0)];
         let (next, all) = (10 + u32::from(piece), 10 + 2 * u32::from(piece));
         let own = [(100, true, ACK, 10, 1000, piece), (second, true, ACK, next, 1000, piece)];
-        let mut lines: Vec<Line> = [&beats[..], &own, &[(140, false, ACK, 1000, next, 0)]].concat();
-        lines.push((240, false, ACK, 1000, all, 0));
+        let mut lines: Vec<Line> = [&beats[..], &own, &[(heard, false, ACK, 1000, next, 0)]].concat();
+        lines.push((heard + 100, false, ACK, 1000, all, 0));
         lines.sort_unstable_by_key(|line| line.0);
         taken(&frames(&lines)).connections[0].goes_on[0]
     };
     for (second, piece, more) in [(130, 1000, true), (130, 524, true), (130, 523, false), (200, 1000, false)] {
-        assert_eq!(ends(second, piece), more, "{second} {piece}");
+        assert_eq!(ends(second, piece, 140), more, "{second} {piece}");
     }
+    // A queue holds its answer back. Who has more to send does so within a round trip.
+    assert_eq!([140, 141].map(|second| ends(second, 1000, 260)), [true, false]);
 }
 
 #[test]
