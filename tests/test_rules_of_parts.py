@@ -68,7 +68,9 @@ def test_a_page_of_several_studies_says_the_command_with_its_style(
     for name in ("one", "other"):
         write_results(tmp_path / name, [result({LIMIT: "8pkt"})], [])
     asked: list[str] = []
-    monkeypatch.setattr(several, "write_several", lambda opened, command, out: asked.append(command) or [out])
+    monkeypatch.setattr(
+        several, "write_several", lambda opened, command, out, tell: asked.append(command) or [out]
+    )
     monkeypatch.chdir(tmp_path)
     assert call(["report", "one", "other", "--out", "all", "--style", style]) == 0
     assert asked == [f"sojourn report one other --out all{told}"]
