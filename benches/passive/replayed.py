@@ -45,7 +45,7 @@ def _users(kind: str, count: int) -> str:
     return f'[[users]]\nkind = "{kind}"\ncount = {count}\n'
 
 
-CASES = {
+CASES: dict[str, tuple[int | str, str]] = {
     "bulk-2": (50, _flows(_BULK, "down", 2)),
     "bulk-12": (50, _flows(_BULK, "down", 12)),
     "bulk-4-small": (12, _flows(_BULK, "down", 4)),
@@ -59,23 +59,25 @@ CASES = {
     "packmime": (50, _flows('{ kind = "packmime", rate = 80 }', "down")),
     "packmime-large": (250, _flows('{ kind = "packmime", rate = 110 }', "down")),
     "web": (50, _users("web", 12)),
+    "web-fair": ("fq-codel", _users("web", 15)),
     "page": (100, _users("page", 3)),
     "players": (50, _users("adaptive", 4)),
     "players-bulk": (100, _users("adaptive", 2) + _users("web", 3) + _flows(_BULK, "down")),
 }
-"""Buffer of the link down in packets, and what crosses the path."""
+"""Buffer of the link down in packets, or its queue, and what crosses the path."""
 BOUND = 0.1
 TOO_SMALL = {"delay_ms": 0.3, "loss": 0.002, "carried_bps": 0.0}
 """Differences that matter to nobody, whatever their share is."""
 
 
-def path(packets: int, seconds: int) -> str:
+def path(queue: int | str, seconds: int) -> str:
     """Return the path of a case."""
+    kind = f'kind = "{queue}"' if isinstance(queue, str) else f'kind = "fifo", limit = "{queue}pkt"'
     return f"""name = "lab"
 duration = "{seconds}s"
 [path]
 rtt = "50ms"
-down = {{ rate = "8Mbit", queue = {{ kind = "fifo", limit = "{packets}pkt" }} }}
+down = {{ rate = "8Mbit", queue = {{ {kind} }} }}
 up   = {{ rate = "2Mbit", queue = {{ kind = "fifo", limit = "64pkt" }} }}
 """
 
