@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sojourn.study.links import called
+from sojourn.results.on_links import on_links
 
 WHY = (
     "packets were dropped while they waited that had come before the warm-up was over, and are not among "
@@ -17,13 +17,8 @@ def said(results: Iterable[Mapping[str, Any]]) -> list[str]:
     >>> said([{"links": {"up": {"loss": 1.3}, "down": {"loss": 1.0}}}])[0][:45]
     'The loss of the uplink is more than 100 %: pa'
     """
-    over = [
-        {link for link, found in (result.get("links") or {}).items() if (found.get("loss") or 0) > 1}
-        for result in results
-    ]
-    if not (links := set().union(*over)):
+    found = on_links(results, lambda link: (link.get("loss") or 0) > 1)
+    if not found:
         return []
-    names = " and ".join(f"the {called(link)}" for link in sorted(links))
-    runs = sum(map(bool, over))
-    where = f" in {runs} of {len(over)} runs" if runs < len(over) else ""
+    names, where = found
     return [f"The loss of {names} is more than 100 %{where}: {WHY}"]

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sojourn.study.links import called
+from sojourn.results.on_links import on_links
 
 
 def said(results: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -14,19 +14,10 @@ def said(results: Iterable[Mapping[str, Any]]) -> list[str]:
     >>> said([stuck, {"links": {"up": came}}])[0][:68]
     'No packet left the downlink after the warm-up in 1 of 2 runs, though'
     """
-    still = [
-        {
-            link
-            for link, found in (result.get("links") or {}).items()
-            if found.get("arrived_pkts") and found.get("departed_pkts") == 0
-        }
-        for result in results
-    ]
-    if not (links := set().union(*still)):
+    found = on_links(results, lambda link: link.get("arrived_pkts") and link.get("departed_pkts") == 0)
+    if not found:
         return []
-    names = " and ".join(f"the {called(link)}" for link in sorted(links))
-    runs = sum(map(bool, still))
-    where = f" in {runs} of {len(still)} runs" if runs < len(still) else ""
+    names, where = found
     return [
         f"No packet left {names} after the warm-up{where}, though some came: how long they wait there is not "
         "known, and in no number."
