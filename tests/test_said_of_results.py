@@ -20,7 +20,7 @@ from sojourn.report.sawtooth import with_sawtooth
 from sojourn.report.sections import inside
 from sojourn.report.suite.checks import _equal_rtt
 from sojourn.results import beds, excess, open_results
-from sojourn.results.show import print_table
+from sojourn.results.show import number_text, print_table
 from test_figures import write_results
 
 
@@ -157,6 +157,12 @@ def test_a_loss_of_more_than_all_is_explained_where_numbers_are_shown(
     result["links"]["up"]["loss"] = 1.3
     print_table(open_results(write_results(tmp_path, [result], [])))
     assert begin + end in " ".join(capsys.readouterr().out.split())
+
+
+def test_numbers_of_the_table_have_no_exponent() -> None:
+    # A queue that held one packet for a microsecond in a minute waits 1e-8 ms on average.
+    shown = {0.0: "0", 8.8e-8: "< 0.001", 0.0012: "0.0012", 98.534: "98.53", 41_234.4: "41 234"}
+    assert {number: number_text(number) for number in shown} == shown
 
 
 def test_what_captures_missed_is_said_where_they_did() -> None:

@@ -14,7 +14,7 @@ from sojourn.results.beds import is_real
 from sojourn.results.duration import duration
 from sojourn.results.groups import COLUMNS, group_rows
 from sojourn.results.path import flatten, look_up
-from sojourn.results.sizes import sizes
+from sojourn.results.sizes import ms_text, sizes
 from sojourn.study import Point, expand, label_text
 from sojourn.study.identity import engine
 from sojourn.study.units import percent
@@ -46,7 +46,20 @@ _COLUMNS = (
     ("streamed game MOS", "cloud-gaming.mos.median", "score"),
     ("RPM", "responsiveness.rpm.median", "number"),
 )
-_FORMATS = {"percent": percent, "number": "{:.4g}".format, "score": "{:.2f}".format}
+_LEAST = 0.001
+"""Smaller numbers of a table are told by this: nobody cares for the rest."""
+
+
+def number_text(number: float) -> str:
+    """Write a number of the table with four digits, from 1000 on as a whole one; never with an exponent.
+
+    >>> number_text(0.0), number_text(8.8e-8), number_text(98.534), number_text(41_234.5)
+    ('0', '< 0.001', '98.53', '41 234')
+    """
+    return f"< {_LEAST}" if 0 < number < _LEAST else ms_text(number)
+
+
+_FORMATS = {"percent": percent, "number": number_text, "score": "{:.2f}".format}
 
 
 def print_table(results: Results) -> None:
@@ -234,8 +247,7 @@ def _replicated(results: Results) -> dict[str, Any]:
 
 
 def _number(value: Any, kind: str) -> str:
-    text = "" if value is None else _FORMATS[kind](value)
-    return f"{value:.0f}" if "e+" in text else text
+    return "" if value is None else _FORMATS[kind](value)
 
 
 def _plain(value: Any) -> str:

@@ -1,8 +1,9 @@
 """Bulk transfers over µTP: a torrent of one file between two peers of libtorrent, which is what most run.
 
-Each flow has peers and addresses of its own. Congestion control is libtorrent's, which simulated `utp`
-follows; keys of TCP do not matter. LEDBAT is in no TCP, and µTP's is what of it is in use: flows of `ledbat`
-run over it, with their target. Payload counts when a block of 16 KiB is there.
+Each flow has peers and addresses of its own. Congestion control is libtorrent's: simulated `utp`, which is
+libutp's, has the same window but a slower start. Keys of TCP do not matter. LEDBAT is in no TCP, and
+µTP's is what of it is in use: flows of `ledbat` run over it, with their target. Payload counts when a
+block of 16 KiB is there.
 """
 
 from collections.abc import Mapping, Sequence
