@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -83,6 +84,8 @@ def emulate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., tu
             "variables",
             (("net.ipv4.tcp_ecn", "1"), ("net.a", "2"), ("net.b", "3=4")),
         ),
+        ((), "probes", 10),
+        (("--rtt", "10001ms"), "probes", 0),
         ((), "duration_s", None),
         (("--duration", "1500ms"), "duration_s", 1.5),
     ],
@@ -90,7 +93,8 @@ def emulate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., tu
 def test_options_are_told_to_the_emulator(
     emulate: Callable[..., Any], words: tuple[str, ...], name: str, told: Any
 ) -> None:
-    code, (_, options, _) = emulate(*PATH, *words)
+    path = PATH[:-2] if "--rtt" in words else PATH
+    code, (_, options, _) = emulate(*path, *words)
     assert code == 0 and getattr(options, name) == told
 
 
@@ -125,6 +129,56 @@ def test_one_path_is_emulated(emulate: Callable[..., Any], capsys: pytest.Captur
         "s.toml has 2 points, and one path is emulated; choose with --only AXIS=VALUE, the axes being "
         in (capsys.readouterr().err)
     )
+
+
+QUEUED = STUDY.replace('"path.down.rate" = ["4Mbit", "5Mbit"]', '"path.queue.kind" = ["fifo", "codel"]')
+QUEUED = re.sub(", queue = {[^}]*}", "", QUEUED).replace("rtt =", 'queue.limit = "9pkt"\nrtt =')
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (
+            (*PATH, "--limit", "0pkt"),
+            """--limit '0pkt': "0pkt" is not a limit: a queue must hold something; """,
+        ),
+        (
+            ("--down", "8Mbps", *PATH[2:]),
+            "--down '8Mbps': \"8Mbps\" is not a rate: Mbps is megabits to some ",
+        ),
+        ((*PATH[:4], "--rtt", "20"), "--rtt '20': \"20\" is not a time: it has no unit; "),
+        ((*PATH, "--queue", "nix"), "--queue 'nix': unknown variant `nix`, expected one of `fifo`, "),
+        ((*PATH, "--queue", "red"), "--queue 'red': missing field `limit`: how much it holds, all flows "),
+        (
+            (*PATH, "--queue", "pfifo", "--limit", "9ms"),
+            "--queue 'pfifo': pfifo counts packets, not \"9ms\"; ",
+        ),
+        ((*PATH, "--set", "path.rtt=2"), 'the options: --set path.rtt=2: "2" is not a time: '),
+        (("s.toml", "--queue", "nix"), "s.toml: --queue 'nix': unknown variant `nix`, "),
+        (
+            ("q.toml", "--only", "path.queue.kind=codel", "--queue", "pie"),
+            "--queue 'pie': q.toml sweeps path.queue",
+        ),
+    ],
+)
+def test_what_is_wrong_with_an_option_is_said_of_the_option(
+    emulate: Callable[..., Any], tmp_path: Path, capsys: pytest.CaptureFixture[str], words: Any, sentence: str
+) -> None:
+    (tmp_path / "q.toml").write_text(QUEUED)
+    code, asked = emulate(*words)
+    said = capsys.readouterr().err
+    assert (code, asked) == (Exit.INPUT, None) and said.startswith(f"sojourn: {sentence}")
+    assert said.count("\n") == 1 and ("red" not in words or said.endswith("; give --limit\n"))
+
+
+def test_what_is_wrong_with_a_study_s_file_is_shown_in_it(
+    emulate: Callable[..., Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "q.toml").write_text(QUEUED)
+    assert emulate("q.toml", "--only", "path.queue.kind=codel", "--limit", "5pkt")[0] == Exit.DONE
+    (tmp_path / "q.toml").write_text(QUEUED.replace("40ms", "40"))
+    assert emulate("q.toml", "--limit", "5pkt") == (Exit.INPUT, None)
+    assert 'q.toml:6:8: "40" is not a time' in capsys.readouterr().err
 
 
 def test_what_is_asked_for_is_written(

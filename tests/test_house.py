@@ -26,7 +26,9 @@ FLOORS = (
     "__main__",
 )
 UPWARDS = {("qoe", name) for name in ("study.links", "study.thresholds", "study.units", "results.interval")}
-"""What scores read of a study's values, and a formula: each imports nothing of its package but such."""
+UPWARDS |= {("parts", "study.missing")}
+"""What scores read of a study's values, and a formula: each imports nothing of its package but such. And what
+a queue alone is told of a key that it lacks, as a study is: read only then."""
 
 
 def tracked(folder: Path) -> list[Path]:

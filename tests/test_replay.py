@@ -156,6 +156,32 @@ def test_given_random_numbers_are_taken_in_order():
         sojourn.replay(queue, once, [], draws=[0.999])
 
 
+@pytest.mark.parametrize(
+    ("queue", "says"),
+    [
+        (
+            {"kind": "fifo"},
+            'missing field `limit`: how much it holds, all flows together, as in limit = "64pkt"',
+        ),
+        ({"kind": "DropTail"}, "missing field `limit`: how much it holds, all flows together, as in limit ="),
+        (
+            {},
+            "missing field `kind`, expected one of `fifo`, `netem`, `codel`, `fq-codel`, `cobalt`, `cake`, ",
+        ),
+        # What is said of a whole study, which is no queue.
+        (
+            {"name": "m", "path": {"rtt": "40ms"}},
+            "missing field `kind`, expected one of `fifo`, `netem`, `codel`",
+        ),
+        ({"kind": "fifo", "limit": "9"}, '"9" is not a limit: it has no unit; write packets ("64pkt")'),
+    ],
+)
+def test_what_a_queue_lacks_is_said_with_what_may_stand_there(queue, says):
+    with pytest.raises(sojourn.StudyError) as error:
+        sojourn.replay(queue, {"time": [0]}, [])
+    assert str(error.value).startswith(f"queue: {says}")
+
+
 def test_variables_of_a_flow_are_set_for_that_flow():
     queue = {"kind": "fq-codel", "hash": "plain"}
     rows = {"time": 0 * np.arange(4), "flow": [5, 9, 5, 9]}

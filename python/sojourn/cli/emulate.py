@@ -134,7 +134,7 @@ def emulate(
     """
     from sojourn.study import assignments, selection
     from sojourn.study.units import nanoseconds
-    from sojourn.sweep.emulation import BedError, Options, point_of
+    from sojourn.sweep.emulation import BedError, Options, point_of, probes_of
 
     if check:
         if study is not None or command is not None or shell:
@@ -160,6 +160,7 @@ def emulate(
         congestion=congestion,
         variables=(*([("net.ipv4.tcp_ecn", "1")] if ecn else []), *variables),
         duration_s=None if duration is None else nanoseconds(duration, "--duration") / 1e9,
+        probes=probes_of(point.document),
     )
     changing = _changing(point.document)
     try:

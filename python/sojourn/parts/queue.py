@@ -134,17 +134,14 @@ def replay(
     asked = _whole("departures", times, np.uint64)
     _check_order("packet", columns[0])
     _check_order("departure", asked)
-    found = _core.replay(
-        as_json(queue, "the queue"),
-        *columns,
-        rate,
-        asked,
-        whole(seed, "seed"),
-        numbers,
-        drawn,
-        _settings({} if state is None else state),
-        bool(trace),
-    )
+    given = as_json(queue, "the queue")
+    started, settings = whole(seed, "seed"), _settings({} if state is None else state)
+    try:
+        found = _core.replay(given, *columns, rate, asked, started, numbers, drawn, settings, bool(trace))
+    except _core.StudyError as error:
+        from sojourn.study.missing import explained_of_queue
+
+        raise _core.StudyError(explained_of_queue(str(error), queue)) from None
     causes = np.array([*found["causes"], ""])
     cause = causes[found["cause"]]
     fate = np.where(cause != "", "dropped", np.where(found["time"] >= 0, "dequeued", "waiting"))

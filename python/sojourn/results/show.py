@@ -247,7 +247,7 @@ def _replicated(results: Results) -> dict[str, Any]:
 
 
 def _number(value: Any, kind: str) -> str:
-    return "" if value is None else _FORMATS[kind](value)
+    return "–" if value is None else _FORMATS[kind](value)
 
 
 def _plain(value: Any) -> str:

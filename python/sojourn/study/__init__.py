@@ -17,6 +17,7 @@ from sojourn.errors import SojournError, printable, quoted
 from sojourn.study import library
 from sojourn.study.entries import counted_from_one
 from sojourn.study.grouped import grouped
+from sojourn.study.labels import chosen, listed
 from sojourn.study.locations import located
 from sojourn.study.missing import explained
 from sojourn.study.point import Point, axes_of, label_text
@@ -126,23 +127,22 @@ class Study:
     def select(self, only: Mapping[str, Iterable[str]]) -> list[Point]:
         """Return the points whose labels are among those wanted for every axis named in `only`.
 
+        Another spelling of a label is that label, where it can be no other: ``fq-codel`` is ``fq_codel``.
+
         Raises
         ------
         SojournError
             One sentence: there is no such axis, or no such label on it.
         """
-        wanted = {axis: set(values) for axis, values in only.items()}
         labels: dict[str, dict[str, None]] = {}
         for point in self.points:
             for axis, label in axes_of(point).items():
                 labels.setdefault(axis, {})[label] = None
-        for axis, values in wanted.items():
+        wanted: dict[str, set[str]] = {}
+        for axis, values in only.items():
             if axis not in labels:
                 raise SojournError(f"--only {axis}: {self.file} has no such axis; it has {listed(labels)}")
-            for value in sorted(values - labels[axis].keys()):
-                raise SojournError(
-                    f"--only {axis}={value}: no point of {self.file} has it; expected {listed(labels[axis])}"
-                )
+            wanted[axis] = {chosen(axis, value, labels[axis], self.file) for value in values}
         return [
             point
             for point in self.points
@@ -202,13 +202,6 @@ def expand(document: dict[str, Any], file: str) -> list[dict[str, Any]]:
         message = explained(str(error), "")
         message = message if file in message else f"{file}: {message}"
         raise SojournError(counted_from_one(message)) from None
-
-
-def listed(names: Iterable[str], at_most: int = 12) -> str:
-    """Return names as an enumeration for a sentence."""
-    names = list(names)
-    text = ", ".join(names[:at_most])
-    return text + (f" and {len(names) - at_most} more" if len(names) > at_most else "")
 
 
 def assignments(words: Iterable[str], option: str) -> list[tuple[str, str]]:

@@ -56,6 +56,20 @@ def explained(message: str, text: str, sets: Iterable[tuple[str, str]] = ()) -> 
     return message if wanted is None else message.replace(found[0], found[0] + _expected(key, wanted), 1)
 
 
+def explained_of_queue(message: str, queue: Mapping[str, Any]) -> str:
+    """Return a message about one queue alone, with what is expected where a key of it is missing.
+
+    >>> explained_of_queue("queue: missing field `limit`", {"kind": "fifo"})
+    'queue: missing field `limit`: how much it holds, all flows together, as in limit = "64pkt"'
+    """
+    found = _LACKS.search(message)
+    if found is None:
+        return message
+    here = _lacking({"$ref": "#/$defs/QueueSpec"}, queue, found[1])
+    wanted = next(here, None) or _of_one_kind(found[1])  # it may be written by another of its names
+    return message if wanted is None else message.replace(found[0], found[0] + _expected(found[1], wanted), 1)
+
+
 @cache
 def _schema() -> dict[str, Any]:
     return json.loads(_core.schema())

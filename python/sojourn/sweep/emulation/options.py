@@ -1,6 +1,7 @@
 """What is emulated: a study's path, or one that is written on the command line."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,13 +11,28 @@ from sojourn import _core
 from sojourn.errors import SojournError, quoted
 from sojourn.results.duration import duration
 from sojourn.study import Point, Study, axes_of, listed, whole_first
-from sojourn.study.links import SIMULATED_HOSTS, links
+from sojourn.study.links import SIMULATED_HOSTS, base_rtt_ns, links
+from sojourn.study.missing import explained
 from sojourn.study.units import bits_per_second
 
 _HOURS = "24h"
 """Time over which rates that are drawn at random are drawn: the command may take so long."""
 _FULL_BYTES, _LONGEST_S = 1500, 12
 """A packet that takes longer would hold up whoever waits for the path, without a word."""
+
+
+_KEYS = {
+    "down": ("path.down.rate",),
+    "up": ("path.up.rate",),
+    "rtt": ("path.rtt",),
+    "queue": ("path.down.queue.kind", "path.up.queue.kind"),
+    "limit": ("path.down.queue.limit", "path.up.queue.limit"),
+}
+"""By option, the keys of a study that it replaces."""
+_SWEPT = {"queue": ("path.queue", "path.queue.kind"), "limit": ("path.queue.limit",)}
+"""By option, the axes whose label would say something else of the queues than the option did."""
+_PATIENCE_NS = 10 * 10**9
+"""The command begins when idle round trips are measured: longer ones would hold it up without a word."""
 
 
 @dataclass(frozen=True)
@@ -117,15 +133,20 @@ def point_of(
                 f"a path needs {listed(f'--{name}' for name in missing)}, or a study file that has one; "
                 "see `sojourn emulate --help`"
             )
-        document = _written(written)
-        text = _core.parse(_toml(document), "the options", whole_first(sets), [])
+        document = _toml(_written(written))
+        try:
+            text = _core.parse(document, "the options", whole_first(sets), [])
+        except _core.StudyError as error:
+            said = explained(str(error), document, sets)
+            raise SojournError(_of_options(said, document, written)) from None
         found = Study(text, "the options", tuple(sets), Path())
     else:
-        keys = {"down": "path.down.rate", "up": "path.up.rate", "rtt": "path.rtt"}
-        given = [(keys[name], value) for name, value in written.items() if name in keys]
-        for name, key in (("queue", "kind"), ("limit", "limit")):
-            given += [(f"path.{way}.queue.{key}", written[name]) for way in ("down", "up") if name in written]
-        found = Study.load(study, [*given, *sets])
+        given = [(key, value) for name, value in written.items() for key in _KEYS[name]]
+        try:
+            found = Study.load(study, [*given, *sets])
+        except _core.StudyError as error:
+            raise SojournError(_of_sets(str(error), written)) from None
+        _check_axes(found, written)
     points = [point for point in found.select(only) if point.replication == 0]
     if len(points) > 1:
         axes = {axis: None for point in points for axis in axes_of(point) if axis != "replication"}
@@ -139,6 +160,46 @@ def point_of(
     for link, spec in links(points[0].document):
         _check_rate(link, spec["rate"])
     return points[0]
+
+
+def probes_of(document: Mapping[str, Any]) -> int:
+    """Return how many idle round trips are measured before the command begins: none of long ones."""
+    return Options.probes if base_rtt_ns(document) <= _PATIENCE_NS else 0
+
+
+def _of_options(message: str, document: str, written: Mapping[str, str]) -> str:
+    """Say what is wrong with a path that options write, at the option: nobody has seen that document."""
+    found = re.match(r"the options:(\d+):\d+: (.*)", message)
+    if found is None:
+        return message
+    key, what = document.splitlines()[int(found[1]) - 1].partition(" = ")[0], found[2]
+    name = {"path.rtt": "rtt", "path.down.rate": "down", "path.up.rate": "up"}.get(key, "queue")
+    # What is wrong in a table is said where the table begins.
+    if "limit" in written and (name not in written or f"{json.dumps(written['limit'])} is not a" in what):
+        name = "limit"
+    if "missing field `limit`" in what:
+        what += ": give --limit" if what.endswith("`") else "; give --limit"
+    return f"--{name} {quoted(written[name])}: {what}" if name in written else f"the options: {what}"
+
+
+def _of_sets(message: str, written: Mapping[str, str]) -> str:
+    """Name options as they were given where a message names the keys that they stand for."""
+    for name, value in written.items():
+        for key in _KEYS[name]:
+            message = message.replace(f"--set {key}={value}: ", f"--{name} {quoted(value)}: ")
+    return message
+
+
+def _check_axes(study: Study, written: Mapping[str, str]) -> None:
+    """Raise SojournError if a study sweeps both queues at once and an option says otherwise."""
+    axes = study.points[0].labels
+    for name, keys in _SWEPT.items():
+        for key in keys:
+            if name in written and key in axes:
+                raise SojournError(
+                    f"--{name} {quoted(written[name])}: {study.file} sweeps {key}, and its points are named "
+                    f"by it; choose one with --only {key}=VALUE, or set sweep.{key}"
+                )
 
 
 def _is_rate(text: str) -> bool:
