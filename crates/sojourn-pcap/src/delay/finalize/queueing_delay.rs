@@ -39,6 +39,8 @@ pub(crate) struct Sampler {
     pub(crate) protocol: Protocol,
     estimator: Estimator,
     transmission: [Transmission; 2],
+    /// What delays lack, ns, if that is none.
+    unproven: [f64; 2],
     clocks: ClockModel,
     timed: bool,
     lines: bool,
@@ -59,15 +61,17 @@ impl Sampler {
         let [host, peer] = track.host;
         let from = hosts.remote(host, peer);
         let to = track.estimator == Estimator::Reported && hosts.remote(peer, host);
+        let (transmission, unproven) = match track.estimator {
+            Estimator::Observer => hosts.all[host as usize].left_out(),
+            Estimator::Reported => ([track.transmission; 2], [0.0; 2]),
+        };
         (!track.silent && (from || to)).then(|| Self {
             from,
             owner: if from { host } else { peer },
             protocol: track.protocol,
             estimator: track.estimator,
-            transmission: match track.estimator {
-                Estimator::Observer => hosts.all[host as usize].transmission,
-                Estimator::Reported => [track.transmission; 2],
-            },
+            transmission,
+            unproven,
             clocks: track.clock_model(),
             timed: track.timed(),
             lines: track.lines(),
@@ -171,9 +175,9 @@ impl Sampler {
 
     /// Count the samples that were given.
     pub(crate) fn count(&self, given: [u64; 2], stats: &mut Stats) {
-        let ([from, to], missing) = (given, self.missing());
-        stats.from.count(from, self.empty[0], missing);
-        stats.to.count(to, self.empty[1], missing);
+        let [from, to] = given;
+        stats.from.count(from, self.lacks(false));
+        stats.to.count(to, self.lacks(true));
         stats.by_estimator[usize::from(self.estimator == Estimator::Reported)] += from;
     }
 
@@ -229,15 +233,12 @@ impl Sampler {
         last.saturating_sub(earlier) as f64 * self.tick
     }
 
-    /// What a delay may lack, ns, in one direction.
+    /// What a delay may lack, ns, in one direction: where the base is not known to be that of an empty queue, or where
+    /// its own transmission may be none.
     pub(crate) fn lacks(&self, toward: bool) -> f64 {
-        if self.empty[usize::from(toward)] { 0.0 } else { self.missing() }
-    }
-
-    /// What a delay may lack where the base is not known to be that of an empty queue.
-    #[inline]
-    fn missing(&self) -> f64 {
-        if self.unassigned > 0.0 { self.unassigned } else { f64::INFINITY }
+        let of_base = if self.unassigned > 0.0 { self.unassigned } else { f64::INFINITY };
+        let toward = usize::from(toward);
+        self.unproven[toward] + if self.empty[toward] { 0.0 } else { of_base }
     }
 }
 
@@ -389,8 +390,8 @@ mod tests {
 
     #[test]
     fn what_a_delay_may_lack_has_no_bound_unless_round_trips_leave_one() {
-        assert_eq!(ask_sampler(3e6, Sampler::missing), 3e6);
-        assert_eq!(ask_sampler(0.0, Sampler::missing), f64::INFINITY);
+        assert_eq!(ask_sampler(3e6, |sampler| sampler.lacks(false)), 3e6);
+        assert_eq!(ask_sampler(0.0, |sampler| sampler.lacks(false)), f64::INFINITY);
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::decode::Address;
 use crate::delay::host::path::Path;
 use crate::delay::host::silence::{SILENCE, THIN};
 use crate::delay::host::statistics::Stats;
-use crate::delay::host::transmission::Transmission;
+use crate::delay::host::transmission::{Transmission, Unproven};
 use crate::delay::protocol::Protocol;
 use std::collections::BTreeMap;
 
@@ -39,6 +39,8 @@ pub struct Host {
     pub told: Option<bool>,
     /// What long packets take longer than short ones, from it and to it.
     pub transmission: [Transmission; 2],
+    /// What they may take longer, where that is not known.
+    pub(crate) unproven: [Unproven; 2],
     /// Packets that it sent, by protocol: beside what else each packet changes.
     pub packets: [u64; 3],
     /// By protocol.
@@ -50,6 +52,15 @@ impl Host {
     #[inline]
     pub fn stats(&mut self, protocol: Protocol) -> &mut Stats {
         self.stats[protocol as usize].get_or_insert_default()
+    }
+
+    /// What is left out of delays from it and to it, and what they lack, ns, if that was none.
+    pub(crate) fn left_out(&self) -> ([Transmission; 2], [f64; 2]) {
+        let ways = [0, 1].map(|way| match (self.transmission[way], &self.unproven[way]) {
+            (known, _) if known.known() => (known, 0.0),
+            (_, Unproven { transmission, lacks }) => (*transmission, *lacks),
+        });
+        (ways.map(|(transmission, _)| transmission), ways.map(|(_, lacks)| lacks))
     }
 
     /// A packet of this length came back after so long, ns.
@@ -216,6 +227,7 @@ impl Hosts {
             least_sum: f64::INFINITY,
             told,
             transmission: Default::default(),
+            unproven: Default::default(),
             packets: [0; 3],
             stats,
         });

@@ -41,13 +41,13 @@ impl DirectionStats {
         self.uncertainty.add(estimate.error);
     }
 
-    /// Count samples of one base; `missing` is what they may lack if the queue was not `empty` when it was met, ns.
-    pub(crate) fn count(&mut self, samples: u64, empty: bool, missing: f64) {
+    /// Count samples of one base that may lack so much, ns.
+    pub(crate) fn count(&mut self, samples: u64, lacks: f64) {
         self.samples += samples;
-        if empty {
+        if lacks == 0.0 {
             self.certain += samples;
         } else if samples > 0 {
-            self.missing = self.missing.max(missing);
+            self.missing = self.missing.max(lacks);
         }
     }
 
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn many_of_which_nothing_tells_make_a_lower_bound() {
         let mut way = DirectionStats::default();
-        way.count(500, true, 0.0);
+        way.count(500, 0.0);
         way.delay.add_times(1e6, 500);
         let few = Alone { packets: 5, ..Alone::default() };
         for (untold, bound) in [

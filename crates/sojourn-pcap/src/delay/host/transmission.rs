@@ -19,3 +19,10 @@ impl Transmission {
         self.ns_per_byte > 0.0
     }
 }
+
+/// A transmission that nothing proves, and what delays lack if it is none, ns.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Unproven {
+    pub(crate) transmission: Transmission,
+    pub(crate) lacks: f64,
+}

@@ -8,20 +8,22 @@
 //!
 //! In the direction from a host, the spacing is told by [`dispersion`] of its packets; the difference by one connection
 //! ([`within_connection`], before bases are known) or by all of its connections (here, once they are). In the direction
-//! to it, round trips tell both ([`to_host`]).
+//! to it, round trips tell both ([`to_host`]). Where neither tells, what the least delays show is [`unproven`].
 
 mod by_reports;
 mod dispersion;
 mod to_host;
+mod unproven;
 pub(super) mod within_connection;
 
 use crate::delay::estimate::Estimator;
 use crate::delay::finalize::first_look::least_delays::LeastDelays;
 use crate::delay::finalize::transmission::dispersion::{FEWEST_SPACINGS, LEAST, MOST_SPACINGS, Times, tolerance};
 use crate::delay::finalize::transmission::to_host::ToHost;
+use crate::delay::finalize::transmission::unproven::Messages;
 use crate::delay::finalize::transmission::within_connection::WithinConnection;
 use crate::delay::host::Hosts;
-use crate::delay::host::transmission::Transmission;
+use crate::delay::host::transmission::{Transmission, Unproven};
 use crate::delay::log::Log;
 use crate::delay::log::entry::TOWARD;
 use crate::delay::options::Choice;
@@ -42,6 +44,11 @@ impl Seen {
         Some(high.max(0.0) - low.max(0.0))
     }
 
+    /// Whether it may be that long packets take longer: none is known to have been as quick as short ones.
+    fn open(&self) -> bool {
+        self.longer().is_none_or(|longer| longer > LEAST)
+    }
+
     fn transmission(self) -> Option<Transmission> {
         let longer = self.longer()?;
         let ((_, _, short), (_, _, long)) = self.leasts.short.zip(self.leasts.long)?;
@@ -60,6 +67,7 @@ struct Look {
     from: Seen,
     to: ToHost,
     told: [Option<Transmission>; 2],
+    unproven: [Unproven; 2],
 }
 
 impl Look {
@@ -100,20 +108,33 @@ pub(crate) fn finalize(log: &Log, tracks: &[Track], within: WithinConnection, ho
         &mut looks,
         |_, look| weight(look),
         |_, look| {
-            let mut with_long = std::mem::take(&mut look.tracks);
-            with_long.retain(|&i| look.at(log, i, &tracks[i], &leasts[i]));
+            let all = std::mem::take(&mut look.tracks);
+            let long = |&i: &usize| look.at(log, i, &tracks[i], &leasts[i]);
+            let with_long: Vec<_> = all.iter().copied().filter(long).collect();
             let known = known[look.host as usize];
             if !known {
                 look.times(log, &with_long);
             }
             let (from, to) = (std::mem::take(&mut look.from), std::mem::take(&mut look.to));
+            let (short, open) = (from.leasts.short, [from.open() && !known, to.open()]);
             look.told = [if known { None } else { from.transmission() }, to.told()];
+            for toward in [false, true] {
+                let way = usize::from(toward);
+                if open[way] && !look.told[way].is_some_and(|told| told.known()) {
+                    let messages = Messages::of(log, tracks, &all, toward);
+                    let short =
+                        if toward { Some((0.0, to_host::SHORT)) } else { short.map(|(low, _, length)| (low, length)) };
+                    look.unproven[way] = short.and_then(|short| messages.told(short)).unwrap_or_default();
+                }
+            }
         },
     );
-    for Look { host, told, .. } in looks {
-        for (known, told) in hosts.all[host as usize].transmission.iter_mut().zip(told) {
+    for Look { host, told, unproven, .. } in looks {
+        let host = &mut hosts.all[host as usize];
+        for (known, told) in host.transmission.iter_mut().zip(told) {
             *known = told.unwrap_or(*known);
         }
+        host.unproven = unproven;
     }
 }
 

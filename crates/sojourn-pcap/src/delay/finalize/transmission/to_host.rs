@@ -19,7 +19,7 @@ use sojourn_net::with_defaults;
 use std::cmp::Reverse;
 
 /// Length of the frames of a handshake, bytes.
-const SHORT: u16 = 66;
+pub(super) const SHORT: u16 = 66;
 /// Packets that one acknowledgement tells of at most, as receivers send them.
 const TOGETHER: u32 = 2;
 
@@ -36,6 +36,29 @@ struct Longer {
 struct Last {
     by: f64,
     time: Option<i64>,
+}
+
+/// What an acknowledgement tells of a packet to a host, ns: what its round trip took longer than the shortest, but for
+/// what the acknowledgement waited on the way back; when that would have come without waiting; and the round trip.
+pub(super) struct Told {
+    pub(super) by: f64,
+    pub(super) time: i64,
+    round_trip: i64,
+}
+
+impl Told {
+    /// Nothing is told by echoes alone.
+    #[inline]
+    pub(super) fn of(entry: &Entry, track: &Track, clocks: &ClockModel) -> Option<Self> {
+        let extra = entry.extra().filter(|_| !entry.is(ECHOED))?;
+        let excess = clocks.observed(entry.time, entry.stamp) - track.base + track.cross_flow_base;
+        let tick = track.tick_ns.unwrap_or(0.0);
+        let (back, round_trip) = (tcp_observer::estimate(excess, tick, None, None).delay, i64::from(extra) * 1000);
+        // Of what it met on the way back, the stamp's tick leaves some open: the least of thousands would be too low by
+        // half of it, unless each is the most it may be.
+        let by = round_trip as f64 - track.round_trip_base - track.unassigned - (excess - tick).max(0.0);
+        Some(Self { by, time: entry.time - back as i64, round_trip })
+    }
 }
 
 with_defaults! {
@@ -65,13 +88,11 @@ impl ToHost {
     #[inline]
     fn add(&mut self, entry: &Entry, track: &Track, clocks: &ClockModel, seen: (&mut Option<Longer>, &mut Last)) {
         let (least, last) = seen;
-        let (Some(extra), false) = (entry.extra(), entry.is(ECHOED) || entry.length() < LONG) else { return };
-        let excess = clocks.observed(entry.time, entry.stamp) - track.base + track.cross_flow_base;
+        if entry.length() < LONG {
+            return;
+        }
+        let Some(Told { by, time, round_trip }) = Told::of(entry, track, clocks) else { return };
         let tick = track.tick_ns.unwrap_or(0.0);
-        let (back, round_trip) = (tcp_observer::estimate(excess, tick, None, None).delay, i64::from(extra) * 1000);
-        // Spaced as they arrived there, whatever the acknowledgements met on the way back. Of that, the stamp's tick
-        // leaves some open: the least of thousands would be too low by half of it, unless each is the most it may be.
-        let by = round_trip as f64 - track.round_trip_base - track.unassigned - (excess - tick).max(0.0);
         if least.is_none_or(|least| by < least.by) {
             *least = Some(Longer { by, length: entry.length(), packets: entry.packets() });
         }
@@ -82,7 +103,6 @@ impl ToHost {
         // One that was held back is near the next.
         let held = entry.is(SPOKEN) || (entry.is(LONE) && by > last.by + DELAYED_ACK);
         if !held {
-            let time = entry.time - back as i64;
             if self.apiece.len() < MOST_SPACINGS
                 && let Some(before) = last.time.replace(time)
             {
@@ -92,6 +112,11 @@ impl ToHost {
             self.times.add(entry.place, time);
             self.times.tick = self.times.tick.max(tick);
         }
+    }
+
+    /// Whether it may be that long packets take longer: none is known to have been as quick as short ones.
+    pub(super) fn open(&self) -> bool {
+        self.connections.iter().all(|longer| longer.by > LEAST)
     }
 
     /// The transmission, or that there is none; nothing of a few packets.
