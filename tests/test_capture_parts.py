@@ -221,6 +221,10 @@ def test_rows_of_hosts_have_both_ways_and_what_was_not_seen() -> None:
     }
     (why,) = page._unseen(nothing, 10)
     assert why.startswith("none of the packets tells a delay (9 read); those of TCP with timestamps")
+    # TCP with timestamps was there: then it is said why that did not do.
+    why, of_all = page._unseen({**nothing, "discarded": {"tick_unknown": 4}}, 10)
+    assert why.startswith("none of the packets tells a delay (9 read; 4 tick unknown); those of TCP with")
+    assert why.endswith(", where there are enough of them") and of_all == "4 packets: tick unknown"
 
 
 def test_series_of_flent_are_what_left_in_a_step_and_what_a_ping_would_have_met() -> None:

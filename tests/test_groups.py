@@ -17,7 +17,7 @@ from sojourn.report import write_report
 from sojourn.report.figures import Spec, draw, gather, labels_of
 from sojourn.report.figures.harm import harm
 from sojourn.report.figures.values import value
-from sojourn.report.groups import group_table
+from sojourn.report.groups import group_table, replays
 from sojourn.report.sawtooth import lost_series, with_sawtooth
 from sojourn.results import open_results
 from sojourn.results.groups import group_rows
@@ -224,7 +224,17 @@ def test_the_table_of_groups_says_what_was_measured_and_no_more() -> None:
     assert not empty.rows
     single = group_table([result("x", share=0.5)], {"workload": ["x"]})
     assert single.heads[-2] == "count" and "a session or a recording is one" in single.says
+    assert "recording has data" not in single.says
+    both = group_table([result("x")], {"workload": ["x"]}, recorded=True)
+    assert "A recording has data both ways: its goodput is that of both" in both.says
     assert "95 %" not in single.says and single.heads[-1] == "share (%)" and single.rows[0][-1] == "50"
+
+
+def test_a_study_replays_where_one_of_its_groups_does() -> None:
+    replayed, bulk = ({"source": {"kind": kind}} for kind in ("recorded", "bulk"))
+    assert replays({"flows": [bulk, replayed]}) and replays({"workload": {"a": [bulk], "b": [replayed]}})
+    for document in ({}, {"flows": [bulk]}, {"workload": "household-evening"}, {"workload": {"a": [bulk]}}):
+        assert not replays(document)
 
 
 def test_the_sawtooth_that_nobody_asked_for_shows_the_queues_at_the_middle_of_the_rest() -> None:

@@ -210,6 +210,8 @@ def test_beside_wants_one_study(sojourn, tmp_path):
     assert "--beside goes with the results of one study; 2 were named" in done.stderr
     (tmp_path / "lab.toml").write_text(STUDY)
     sojourn("run", "lab.toml", "--out", "lab", "--set", "duration=2s")
+    done = sojourn("report", "lab", "--beside", code=2)
+    assert "--beside names no file; expected data files of Flent or JSON of iperf3" in done.stderr
     done = sojourn("report", "lab", "--beside", "nope.json", code=2)
     assert "nope.json: there is no such file" in done.stderr
     assert not (tmp_path / "lab" / "figures" / "measured-1.csv").exists()
@@ -302,6 +304,11 @@ def test_pings_of_an_idle_path_are_no_round_trips_under_load(tmp_path):
     said, under, _ = caption(tmp_path / "a", found)
     assert "Time counts from the beginning of the load" in said
     assert "10 of 20 round trips are left out: no stream ran then." in under
+    made["results"]["Ping (ms) ICMP"] = [None] * 4 + trips[4:15] + [None] * 5
+    (tmp_path / "x.flent").write_text(json.dumps(made))
+    under = caption(tmp_path / "b", read(tmp_path / "x.flent"))[1]
+    assert "1 of 11 round trips is left out: no stream ran then." in under
+    made["results"]["Ping (ms) ICMP"] = trips
     # Without streams all count, as they do where streams run all the time.
     del made["results"]["TCP download sum"]
     (tmp_path / "x.flent").write_text(json.dumps(made))

@@ -127,6 +127,20 @@ def test_a_capture_beside_servers_sweeps_the_uplink_and_names_what_it_does_not_k
         study_of(replace(of, sides_by_ttl=False), [], Path("w.parquet"), Path("o.toml"))
 
 
+def test_what_hardly_came_is_not_said_to_have_come_at_the_least_rate_of_a_study(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # 25 bytes in a second are 200 bit/s; a study has 10 kbit/s at least.
+    few = np.where(np.arange(100) < 1, 25, 0)
+    _, _, written = study(found(busy=busy(down=few, up=few)), monkeypatch)
+    assert [note.partition("; the study")[0] for note in written.notes[:2]] == [
+        "the link down: it was never seen filled; at most 10 kbit/s came over it in the densest second, and "
+        "it may carry more",
+        "the link up: it was never seen filled; at most 10 kbit/s came to it in the densest second, and it "
+        "may have carried less",
+    ]
+
+
 @pytest.mark.parametrize(
     ("waited_ms", "said"),
     [

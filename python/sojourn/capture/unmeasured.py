@@ -24,9 +24,11 @@ def whole(summary: Mapping[str, Any], min_samples: int) -> Iterator[str]:
     if summary.get("nobody_local"):
         yield "no host of the captures is named by --local, so both ends of a flow count as remote"
     if packets and not (few or local or summary["hosts"]):
+        counts = (summary.get("discarded") or {}).items()
+        why = "".join(f"; {many(count)} {reason.replace('_', ' ')}" for reason, count in counts)
         yield (
-            f"none of the packets tells a delay ({many(packets)} read); those of TCP with timestamps "
-            "and of uTP do, in the order in which they came"
+            f"none of the packets tells a delay ({many(packets)} read{why}); those of TCP with timestamps "
+            "and of uTP do, in the order in which they came, where there are enough of them"
         )
     if few:
         yield f"{many(few, 'host')} with fewer than {many(min_samples, 'sample')} left out"

@@ -153,11 +153,15 @@ def _rates(
                     "are alike; no waits are known, and who sends at a constant rate looks the same"
                 )
             continue
-        came = bit_rate(rates[link], 3)
+        # A study has this much at least, whatever came.
+        most = "at most " if rates[link] == _LEAST_BPS else ""
+        came = most + bit_rate(rates[link], 3)
         held = "were captured" if found.length_ns >= 1e9 / _BINS_PER_S else "hold the capture"
         densest = "the densest second" if seconds == 1 else f"the {seconds:g} s that {held}"
         if not found.busy[link].any():
             said = "nothing was seen on it"
+        elif link == near and most:
+            said = f"it was never seen filled; {came} came over it in {densest}, and it may carry more"
         elif link == near:
             said = f"it was never seen filled and carries at least {came}, as in {densest}"
         else:

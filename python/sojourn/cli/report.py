@@ -57,6 +57,8 @@ def report(
         raise SojournError("no results were named; expected a directory that `sojourn run` wrote")
     if len(results) > 1 and out is None:
         raise SojournError("several results need --out: the directory for their page")
+    if beside == []:
+        raise SojournError("--beside names no file; expected data files of Flent or JSON of iperf3 behind it")
     if beside and len(results) > 1:
         raise SojournError(f"--beside goes with the results of one study; {len(results)} were named")
     opened = [open_results(path) for path in results]

@@ -22,7 +22,7 @@ from sojourn.report.figures.default import default_figures, score_paths
 from sojourn.report.figures.values import axis_name, lower, value
 from sojourn.report.files import Files
 from sojourn.report.film_strip import film_sections
-from sojourn.report.groups import group_table
+from sojourn.report.groups import group_table, replays
 from sojourn.report.listening import SECONDS, listen
 from sojourn.report.measured import Measurement, beside
 from sojourn.report.points import points_table
@@ -116,7 +116,7 @@ def write_report(
             films=film_sections(results, files),
             listening=heard,
             seconds=SECONDS,
-            groups=group_table(results, axes),
+            groups=group_table(results, axes, recorded=replays(found.document)),
             points=points_table(
                 results, axes, columns(cells), scalar_paths(drawn), partial(places, cells), not found.captured
             ),

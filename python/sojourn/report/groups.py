@@ -16,8 +16,21 @@ class GroupTable(Table):
     says: str = ""
 
 
-def group_table(results: Sequence[Mapping[str, Any]], axes: Mapping[str, list[str]]) -> GroupTable:
-    """Return a row for each group of flows in each cell, columns that are empty left out."""
+def replays(document: Mapping[str, Any]) -> bool:
+    """Return whether a study replays recordings, at all points or in one of its workloads."""
+    loads = document.get("workload")
+    groups = [*(document.get("flows") or ())]
+    groups += [one for load in loads.values() for one in load] if isinstance(loads, Mapping) else []
+    return any((one.get("source") or {}).get("kind") == "recorded" for one in groups)
+
+
+def group_table(
+    results: Sequence[Mapping[str, Any]], axes: Mapping[str, list[str]], *, recorded: bool = False
+) -> GroupTable:
+    """Return a row for each group of flows in each cell, columns that are empty left out.
+
+    `recorded` says that the study replays recordings: those send both ways.
+    """
     rows = list(group_rows(results))
     shown = [column for column in COLUMNS if any(row.numbers[column[0]] for row in rows)]
     heads = [axis_name(axis) for axis in axes] + ["group", "transport", "direction", "base RTT (ms)", "count"]
@@ -31,6 +44,11 @@ def group_table(results: Sequence[Mapping[str, Any]], axes: Mapping[str, list[st
         "The count is the study's: a session or a recording is one, however many connections it makes. "
         "Share is that of the goodput of all groups in the same direction; a group of one has no index."
     )
+    if recorded:
+        says += (
+            " A recording has data both ways: its goodput is that of both, its loss that of the direction "
+            "which is named."
+        )
     if several:
         says += " Numbers are means over replications with their 95 % interval (Student's t)."
     return GroupTable([*heads, *(head for _, head, _ in shown)], cells, len(axes) + 3, says)

@@ -222,7 +222,8 @@ def _caption(measured: Measurement, cell: Cell) -> str:
         )
         said.append(f"The measured round trip is {measured.rtt_of}; the simulated one is {trip}.")
     if measured.idle:
-        said.append(f"{measured.idle} round trips are left out: no stream ran then.")
+        goes = "is" if measured.idle.startswith("1 of ") else "are"
+        said.append(f"{measured.idle} round trips {goes} left out: no stream ran then.")
     return " ".join(said)
 
 
