@@ -194,6 +194,32 @@ count = 2
         assert ways[1]["mean_ms"] == pytest.approx(true["down"]["queue_delay_ms"]["mean"], abs=2.0)
 
 
+MESSAGES = """
+name = "messages"
+duration = "20s"
+
+[path]
+rtt = "40ms"
+down = { rate = "500kbit", queue = { kind = "fifo", limit = "50pkt" } }
+up = { rate = "500kbit", queue = { kind = "fifo", limit = "50pkt" } }
+
+[[flows]]
+source = { kind = "heartbeat", size = "1000B", every = "100ms" }
+transport = "cubic"
+direction = "down"
+"""
+
+
+def test_what_messages_take_by_themselves_is_no_certain_wait(sojourn: Command) -> None:
+    (sojourn.cwd / "messages.toml").write_text(MESSAGES)
+    sojourn("export", "messages.toml", "run.pcapng", "--tick", "1us")
+    [host] = sojourn.json("measure", "run.pcapng")
+    assert (host["mean_ms"], host["lower_bound"]) == (pytest.approx(0.0, abs=0.1), True)
+    # A thousand bytes and 52 of headers, and fourteen of the link's: so much longer than a SYN's.
+    assert host["missing_at_most_ms"] == pytest.approx(15.87, abs=0.05)
+    assert "at least, up to 15.9 more" in sojourn("measure", "run.pcapng").stdout
+
+
 @pytest.mark.parametrize("chosen", [(), ("--filter", "tcp")])
 def test_the_number_of_threads_changes_no_byte(
     sojourn: Command, tmp_path: Path, chosen: tuple[str, ...]

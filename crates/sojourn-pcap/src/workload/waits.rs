@@ -72,11 +72,11 @@ impl Waits {
                 let (host, _, _) = finalized.flow(sample.flow, sample.toward);
                 let waited = (sample.time_ns, sample.delay_ns.max(0.0) as i64);
                 let side = (host, sample.toward);
-                if finalized.missing(sample.flow, sample.toward) > 0.0 {
+                if finalized.is_whole(sample.flow, sample.toward) {
+                    self.told.entry(side).or_default().push(waited);
+                } else {
                     let flow = self.lacking.entry(side).or_default().entry((self.logs, sample.flow)).or_default();
                     flow.told.push(waited);
-                } else {
-                    self.told.entry(side).or_default().push(waited);
                 }
                 if let Some(left) = finalized.round_trip(sample.flow) {
                     let round = self.flows.entry(host).or_default().entry((self.logs, sample.flow)).or_default();
@@ -93,7 +93,7 @@ impl Waits {
         self.take();
         self.own = self.told.keys().chain(self.lacking.keys()).map(|(host, _)| (*host, Default::default())).collect();
         let hosts = &self.meter.hosts().all;
-        self.own.extend(hosts.iter().map(|host| (host.address, host.transmission)));
+        self.own.extend(hosts.iter().map(|host| (host.address, host.left_out().0)));
         self.rounds.extend(hosts.iter().map(|host| (host.address, host.echo_min)));
         // Its log takes as much as all that is told.
         self.meter = Meter::default();

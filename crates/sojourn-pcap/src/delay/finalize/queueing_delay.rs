@@ -233,12 +233,20 @@ impl Sampler {
         last.saturating_sub(earlier) as f64 * self.tick
     }
 
-    /// What a delay may lack, ns, in one direction: where the base is not known to be that of an empty queue, or where
-    /// its own transmission may be none.
+    /// What a delay may lack, ns, in one direction: of the base, and if its own transmission is none.
     pub(crate) fn lacks(&self, toward: bool) -> f64 {
-        let of_base = if self.unassigned > 0.0 { self.unassigned } else { f64::INFINITY };
-        let toward = usize::from(toward);
-        self.unproven[toward] + if self.empty[toward] { 0.0 } else { of_base }
+        self.base_lacks(toward) + self.unproven[usize::from(toward)]
+    }
+
+    /// Of that, what it may lack where the base is not known to be that of an empty queue.
+    pub(crate) fn base_lacks(&self, toward: bool) -> f64 {
+        if self.empty[usize::from(toward)] {
+            0.0
+        } else if self.unassigned > 0.0 {
+            self.unassigned
+        } else {
+            f64::INFINITY
+        }
     }
 }
 

@@ -235,11 +235,20 @@ impl Finalized<'_> {
         (echoed && hosts.remote(host, peer)).then_some(track.round_trip_base + track.unassigned)
     }
 
-    /// What the delays of a sample's flow and direction may lack, ns: 0 where its base is that of an empty queue,
-    /// infinite where nothing bounds it.
+    /// What the delays of a sample's flow and direction may lack, ns: 0 where its base is that of an empty queue and its
+    /// own transmission is known, infinite where nothing bounds it.
     pub fn missing(&self, flow: u32, toward: bool) -> f64 {
+        self.sampler(flow).map_or(f64::INFINITY, |sampler| sampler.lacks(toward))
+    }
+
+    /// Whether its delays and its packets' own transmission are all that they took longer than through empty queues.
+    pub(crate) fn is_whole(&self, flow: u32, toward: bool) -> bool {
+        self.sampler(flow).is_some_and(|sampler| sampler.base_lacks(toward) == 0.0)
+    }
+
+    fn sampler(&self, flow: u32) -> Option<Sampler> {
         let MeterState { hosts, tracks, .. } = &self.meter.state;
-        Sampler::of(&tracks[flow as usize], hosts).map_or(f64::INFINITY, |sampler| sampler.lacks(toward))
+        Sampler::of(&tracks[flow as usize], hosts)
     }
 }
 

@@ -295,6 +295,17 @@ mod tests {
     use std::net::Ipv4Addr;
 
     #[test]
+    fn what_is_known_to_be_transmission_lacks_nothing() {
+        let mut hosts = Hosts::new(Vec::new());
+        let at = hosts.of(Address(1)) as usize;
+        let of = |ns_per_byte| Transmission { short: 66, ns_per_byte };
+        hosts.all[at].unproven = [3.0, 4.0].map(|each| Unproven { transmission: of(each), lacks: each * 1e6 });
+        hosts.all[at].transmission[1] = of(5.0);
+        let (transmission, lacks) = hosts.all[at].left_out();
+        assert_eq!((transmission.map(|each| each.of(67)), lacks), ([3.0, 5.0], [3e6, 0.0]));
+    }
+
+    #[test]
     fn a_silence_is_one_of_all_hosts() {
         let mut hosts = Hosts::new(Vec::new());
         let [a, b] = [1, 2].map(|n| hosts.of(Address(n)));
