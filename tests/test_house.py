@@ -65,32 +65,55 @@ def imports(file: Path, modules: dict[str, Path]) -> set[Path]:
     return {modules[name] for name in found if name in modules} - {file}
 
 
+def package() -> dict[tuple[str, ...], set[tuple[str, ...]]]:
+    """Return which file of the package imports which, by their places; `__init__` is its folder's place."""
+    files = [file for file in tracked(PACKAGE) if file.suffix == ".py"]
+    places = {file: file.relative_to(PACKAGE).with_suffix("").parts for file in files}
+    places = {file: place[:-1] if place[-1] == "__init__" else place for file, place in places.items()}
+    modules = {".".join(("sojourn", *place)): file for file, place in places.items()}
+    return {place: {places[other] for other in imports(file, modules)} for file, place in places.items()}
+
+
+def within(
+    folder: tuple[str, ...], graph: Mapping[tuple[str, ...], set[tuple[str, ...]]]
+) -> dict[str, set[str]]:
+    """Return which of the files and folders in a folder needs which; the folder's own file is left out."""
+    deep = len(folder)
+    inner = [place for place in graph if place[:deep] == folder and len(place) > deep]
+    rooms: dict[str, set[str]] = {place[deep]: set() for place in inner}
+    for place in inner:
+        rooms[place[deep]] |= {
+            other[deep] for other in graph[place] if other[:deep] == folder and len(other) > deep
+        }
+    return {room: others - {room} for room, others in rooms.items()}
+
+
+def folders(graph: Mapping[tuple[str, ...], Any]) -> set[tuple[str, ...]]:
+    return {place[:deep] for place in graph for deep in range(len(place))}
+
+
 def test_no_two_files_of_the_package_import_each_other() -> None:
-    modules = {}
-    for file in tracked(PACKAGE):
-        if file.suffix == ".py":
-            name = ".".join(file.relative_to(PACKAGE.parent).with_suffix("").parts)
-            modules[name.removesuffix(".__init__")] = file
-    assert len(modules) > 100
-    graph = {file: imports(file, modules) for file in modules.values()}
+    graph = package()
+    assert len(graph) > 100
     assert circle(graph) == []
 
 
+def test_no_two_folders_of_the_package_import_each_other() -> None:
+    graph = package()
+    # What lies in the root has floors, and a few steps up that are named.
+    inner = folders(graph) - {()}
+    assert len(inner) > 25 and within(("study",), graph)["inputs"] == {"links", "units"}
+    assert {folder: found for folder in inner if (found := circle(within(folder, graph)))} == {}
+
+
 def test_no_package_imports_from_one_above_it() -> None:
-    modules = {
-        ".".join(file.relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__"): file
-        for file in tracked(PACKAGE)
-        if file.suffix == ".py"
-    }
-    assert {name.partition(".")[0] for name in modules} == {*FLOORS, "__init__"}
-    named = {f"sojourn.{name}": file for name, file in modules.items()}
-    places = {file: name for name, file in modules.items()}
+    graph = package()
+    assert {place[0] for place in graph if place} == set(FLOORS)
     found = {
-        (room, places[other])
-        for file, name in places.items()
-        for other in imports(file, named)
-        if (room := name.partition(".")[0]) != "__init__"
-        and FLOORS.index(places[other].partition(".")[0]) > FLOORS.index(room)
+        (place[0], ".".join(other))
+        for place, others in graph.items()
+        for other in others
+        if place and other and FLOORS.index(other[0]) > FLOORS.index(place[0])
     }
     assert found == UPWARDS
 
@@ -100,6 +123,13 @@ def test_no_two_files_of_a_crate_use_each_other(crate: str) -> None:
     graph = uses(ROOT / "crates" / crate)
     assert len(graph) < 10 or sum(map(len, graph.values())) > len(graph)
     assert circle(graph) == []
+
+
+def test_no_two_folders_of_what_reads_captures_use_each_other() -> None:
+    graph = uses(ROOT / "crates" / "sojourn-pcap")
+    inner = folders(graph)
+    assert ("delay", "finalize") in inner and "track" in within(("delay",), graph)["finalize"]
+    assert {folder: found for folder in inner if (found := circle(within(folder, graph)))} == {}
 
 
 def circle(graph: Mapping[Any, set[Any]]) -> list[Any]:

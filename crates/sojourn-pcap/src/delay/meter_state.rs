@@ -1,12 +1,12 @@
 //! What the flows of all protocols share: what was asked for, the hosts, the tracks and the log.
 
 use crate::delay::discard::Discard;
+use crate::delay::estimate::SentAt;
 use crate::delay::host::Hosts;
 use crate::delay::log::Log;
 use crate::delay::log::entry::Entry;
 use crate::delay::options::Options;
 use crate::delay::protocol::Protocol;
-use crate::delay::stats::beside::Sent;
 use crate::delay::track::{Track, TrackRef};
 
 /// No index.
@@ -50,7 +50,7 @@ impl MeterState {
     /// Of so many TCP packets to a host, whose own packets of that connection are in that track, the last of which was
     /// sent then, nothing tells when they arrived, as is seen now.
     #[inline]
-    pub(crate) fn untold(&mut self, (host, track): (u32, Option<u32>), sent: Sent, packets: u32, now: i64) {
+    pub(crate) fn untold(&mut self, (host, track): (u32, Option<u32>), sent: SentAt, packets: u32, now: i64) {
         if let Some(host) = self.hosts.all.get_mut(host as usize) {
             host.stats(Protocol::Tcp).interpolation.untold(track.unwrap_or(NONE), sent, packets, now);
         }
@@ -59,7 +59,7 @@ impl MeterState {
     /// So many TCP packets without data to a host, the last of which was sent then, may have arrived or not; the track
     /// as above. Seldom, so that nothing is made ready for it.
     #[inline(never)]
-    pub(crate) fn unproven(&mut self, (host, track): (u32, Option<u32>), sent: Sent, packets: u32) {
+    pub(crate) fn unproven(&mut self, (host, track): (u32, Option<u32>), sent: SentAt, packets: u32) {
         if let Some(host) = self.hosts.all.get_mut(host as usize) {
             host.stats(Protocol::Tcp).interpolation.unproven(track.unwrap_or(NONE), sent, packets);
         }

@@ -10,6 +10,9 @@ pub mod tcp_report;
 pub mod utp_observer;
 pub mod utp_report;
 
+/// When a packet was sent, ns, and the number of its frame, which tells the order of those of one burst.
+pub(crate) type SentAt = (i64, u64);
+
 /// Which clock told the arrival of a packet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Estimator {

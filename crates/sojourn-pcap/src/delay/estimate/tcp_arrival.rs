@@ -14,8 +14,8 @@
 //! back until then. A last segment that is not full ends no delay, though Linux counts bytes and lets it.
 
 use crate::decode::tcp::Segment;
+use crate::delay::estimate::SentAt;
 use crate::delay::estimate::tcp_report::before;
-use crate::delay::stats::beside::Sent;
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -87,7 +87,7 @@ impl InFlight {
         stamp: u32,
         (frame, time): (u64, i64),
         length: u16,
-        untold: impl FnOnce(Sent),
+        untold: impl FnOnce(SentAt),
     ) -> bool {
         let (seq, end) = (segment.seq, segment.end());
         let departed = Departed { seq, end, stamp, told: false, superseded: false, frame, time, length };
@@ -118,7 +118,7 @@ impl InFlight {
     /// An acknowledgement came back, which echoes the stamp `echo`.
     /// `untold` is given each other segment that it says arrived, of which nothing else tells.
     #[inline]
-    pub fn acknowledged(&mut self, ack: &Segment, echo: u32, mut untold: impl FnMut(Sent)) -> Option<Arrival> {
+    pub fn acknowledged(&mut self, ack: &Segment, echo: u32, mut untold: impl FnMut(SentAt)) -> Option<Arrival> {
         let last = self.last_ack.unwrap_or(ack.ack);
         if before(ack.ack, last) {
             return None;
@@ -200,7 +200,7 @@ impl InFlight {
     }
 
     /// The segment that the first SACK block adds to what is known to have arrived.
-    fn selected(&mut self, (left, right): (u32, u32), mut untold: impl FnMut(Sent)) -> Option<Departed> {
+    fn selected(&mut self, (left, right): (u32, u32), mut untold: impl FnMut(SentAt)) -> Option<Departed> {
         // If something was sent again and lies there, that may be what it adds.
         let again = self.again_within(left, right);
         let alone = again.is_empty();

@@ -268,10 +268,10 @@ pub(crate) fn follow(line: &mut Unwrapped, entry: &Entry) -> i64 {
 mod tests {
     use super::*;
     use crate::decode::Address;
-    use crate::delay::finalize::first_look::own_pace::OwnPace;
     use crate::delay::log::entry::{DATA, UNCAUSED};
     use crate::delay::sighting::flow_table::Key;
     use crate::delay::track::TrackRef;
+    use crate::delay::track::own_pace::OwnPace;
 
     /// Delay (ms) to a host by an echo `over` ms later than the quickest, of a sender that had been silent for `pause`.
     fn echoed(over: i64, pause: i64) -> Result<Estimate, Discard> {

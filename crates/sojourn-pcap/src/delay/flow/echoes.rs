@@ -5,9 +5,9 @@
 //! data before it is missing, or it was sent again, the first echo was another's, or a timer sent it (RFC 6298, 8985).
 
 use crate::decode::tcp::Segment;
+use crate::delay::estimate::SentAt;
 use crate::delay::estimate::tcp_report::before;
 use crate::delay::prefetch;
-use crate::delay::stats::beside::Sent;
 use std::collections::VecDeque;
 
 /// Stamps that are kept. 4096 milliseconds' worth at 1 ms; later ones are not timed.
@@ -33,7 +33,7 @@ pub(super) struct Echo {
 impl Echo {
     /// Say when it was sent if it may not have arrived, with how many that have its stamp.
     #[inline]
-    fn unproven(&self, mut unproven: impl FnMut(Sent, u32)) {
+    fn unproven(&self, mut unproven: impl FnMut(SentAt, u32)) {
         if self.pure > 0 && !self.told {
             unproven((self.time, self.frame), u32::from(self.pure));
         }
@@ -85,7 +85,12 @@ impl Echoes {
     /// The packet whose stamp is echoed, and whether this is the first echo of it. `unproven` is given when others were
     /// sent that no echo told of, and how many.
     #[inline]
-    pub(super) fn echoed(&mut self, echo: u32, time: i64, mut unproven: impl FnMut(Sent, u32)) -> Option<(Echo, bool)> {
+    pub(super) fn echoed(
+        &mut self,
+        echo: u32,
+        time: i64,
+        mut unproven: impl FnMut(SentAt, u32),
+    ) -> Option<(Echo, bool)> {
         while let Some(front) = self.0.front()
             && before(front.stamp, echo)
         {
@@ -102,7 +107,7 @@ impl Echoes {
     }
 
     /// No echoes come any more.
-    pub(super) fn end(&self, mut unproven: impl FnMut(Sent, u32)) {
+    pub(super) fn end(&self, mut unproven: impl FnMut(SentAt, u32)) {
         self.0.iter().for_each(|echo| echo.unproven(&mut unproven));
     }
 }

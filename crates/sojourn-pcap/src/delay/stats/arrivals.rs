@@ -5,13 +5,13 @@
 //! sent again if it is lost. Where less data went there than such packets, nothing is known of them, and none counts:
 //! the mean is a lower bound if it would be more with them.
 
-use crate::delay::stats::beside::Sent;
+use crate::delay::estimate::SentAt;
 
 /// Packets of which nothing tells.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Untold {
     pub(super) connection: u32,
-    pub(super) sent: Sent,
+    pub(super) sent: SentAt,
     pub(super) packets: u32,
     /// The time at which that was seen; those of one time belong together.
     pub(super) seen: i64,

@@ -4,6 +4,8 @@
 //! Where packets of several connections do not leave in the order in which they were sent, each connection has a queue
 //! of its own (FQ-CoDel, RFC 8290): those of others say nothing then.
 
+use crate::delay::estimate::SentAt;
+
 /// A queue is another one so much later, ns.
 const FAR: i64 = 100_000_000;
 /// Packets that were sent beside each other seem to leave out of their order by no more, ns, and what is told of them.
@@ -12,15 +14,12 @@ const NEAR: f64 = 1e6;
 /// before it; one alone shows nothing.
 const IN_ORDER: usize = 20;
 
-/// When a packet was sent, and the number of its frame, which tells the order of those of one burst.
-pub(crate) type Sent = (i64, u64);
-
 /// A packet of which it is told what it waited.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Told {
     /// The number of its connection.
     pub(crate) connection: u32,
-    pub(crate) sent: Sent,
+    pub(crate) sent: SentAt,
     /// What it waited, ns.
     pub(crate) delay: f64,
     /// How far that may be off, ns.
@@ -54,7 +53,7 @@ impl Queues {
 
     /// How long before a packet of a connection the one before it in its queue was sent, ns, and after it the one after
     /// it, each with what it waited.
-    pub(super) fn beside(&self, connection: u32, (time, frame): Sent) -> (Beside, Beside) {
+    pub(super) fn beside(&self, connection: u32, (time, frame): SentAt) -> (Beside, Beside) {
         let queue = if self.shared { 0 } else { connection };
         let after = self.told.partition_point(|other| (other.connection, other.sent.1) < (queue, frame));
         // Round trips are told in microseconds: the one before may seem to have been sent after it.

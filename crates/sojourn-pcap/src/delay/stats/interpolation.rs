@@ -22,9 +22,10 @@
 //!
 //! How many of those arrived that nothing echoed, [`super::arrivals`] says.
 
+use crate::delay::estimate::SentAt;
 use crate::delay::estimate::tcp_observer::Estimate;
 use crate::delay::stats::arrivals::{Untold, Went};
-use crate::delay::stats::beside::{Queues, Sent, Told, between, latest};
+use crate::delay::stats::beside::{Queues, Told, between, latest};
 use crate::delay::stats::quantiles::Quantiles;
 
 /// Packets that were sent nearer to each other say the same if they waited alike, ns.
@@ -36,7 +37,7 @@ const CLOCKED: u64 = 20;
 #[derive(Debug, Clone, Copy)]
 struct Paused {
     connection: u32,
-    sent: Sent,
+    sent: SentAt,
     packets: u32,
     /// The least and the most that the answer says they waited, ns.
     answer: [f64; 2],
@@ -101,7 +102,7 @@ impl Interpolation {
 
     /// A packet that was sent then waited so long; `paused`: that is told because it was little.
     #[inline]
-    pub(crate) fn told(&mut self, sent: Sent, Estimate { delay, error }: Estimate, paused: bool) {
+    pub(crate) fn told(&mut self, sent: SentAt, Estimate { delay, error }: Estimate, paused: bool) {
         let (told, connection) = (&mut self.told[usize::from(paused)], self.connection);
         let alike = |last: &Told| {
             let together = last.connection == connection && (sent.0 - last.sent.0).abs() < NEAR;
@@ -114,12 +115,12 @@ impl Interpolation {
 
     /// Of so many packets of a connection, the last of which was sent then, nothing else tells, as is `seen` now.
     #[inline]
-    pub(crate) fn untold(&mut self, connection: u32, sent: Sent, packets: u32, seen: i64) {
+    pub(crate) fn untold(&mut self, connection: u32, sent: SentAt, packets: u32, seen: i64) {
         join(&mut self.untold, Untold { connection, sent, packets, seen });
     }
 
     /// Of so many without data, the last of which was sent then, nothing tells that they arrived.
-    pub(crate) fn unproven(&mut self, connection: u32, sent: Sent, packets: u32) {
+    pub(crate) fn unproven(&mut self, connection: u32, sent: SentAt, packets: u32) {
         self.went.unproven += u64::from(packets);
         join(&mut self.unproven, Untold { connection, sent, packets, seen: 0 });
     }
@@ -133,7 +134,7 @@ impl Interpolation {
 
     /// Of so many, an answer after a pause says no more than what they waited at the least and at the most, ns. Its
     /// sender's tick, ns, if that may have waited for their arrival.
-    pub(crate) fn paused(&mut self, sent: Sent, packets: u32, answer: [f64; 2], awaited: Option<f64>) {
+    pub(crate) fn paused(&mut self, sent: SentAt, packets: u32, answer: [f64; 2], awaited: Option<f64>) {
         self.paused.push(Paused { connection: self.connection, sent, packets, answer, awaited });
     }
 

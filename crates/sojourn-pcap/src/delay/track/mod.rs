@@ -2,22 +2,24 @@
 //!
 //! A track begins with the first packet that a flow logs in it, and ends with the flow, or where clock or route change.
 //! Its delays are worked out by its [`clock_model`], up to its base; whether the least of them are those of an empty
-//! queue, [`empty_queue`] says. Each step of a finalization fills in more of it.
+//! queue, [`empty_queue`] says; whether its sender keeps a pace of its own, [`own_pace`]. Each step of a finalization
+//! fills in more of it.
 
 pub(super) mod clock_model;
 pub(super) mod empty_queue;
+pub(super) mod own_pace;
 
 use crate::delay::clock::skew::Minima;
 use crate::delay::clock::tick::Fit;
 use crate::delay::clock::unwrapped::Unwrapped;
 use crate::delay::estimate::Estimator;
-use crate::delay::finalize::first_look::own_pace::OwnPace;
 use crate::delay::host::Hosts;
 use crate::delay::host::path::Path;
 use crate::delay::host::transmission::Transmission;
 use crate::delay::protocol::Protocol;
 use crate::delay::sighting::flow_table::Key;
 use crate::delay::track::empty_queue::Evidence;
+use crate::delay::track::own_pace::OwnPace;
 use sojourn_net::with_defaults;
 
 /// The smallest delay seen, so that it can be worked out anew when the tick or the skew is known better.

@@ -10,7 +10,6 @@
 
 pub(super) mod base_bounds;
 pub(super) mod least_delays;
-pub(crate) mod own_pace;
 pub(super) mod tick_fits;
 
 use crate::delay::clock::skew::Minima;
