@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from sojourn import _core
+from sojourn.errors import spaced
 from sojourn.qoe import video
 from sojourn.qoe.media.video import clips, coding
 from sojourn.qoe.media.video.coding import Coding
@@ -144,8 +145,7 @@ def pace() -> list[list[str]]:
         }
         floor = steps["decode, no loss"]
         for name, seconds in steps.items():
-            rate = f"{count / seconds:,.0f}".replace(",", " ")
-            rows.append([resolution.upper(), name, rate, f"{seconds / floor:.2g}"])
+            rows.append([resolution.upper(), name, spaced(count / seconds), f"{seconds / floor:.2g}"])
     return rows
 
 

@@ -2,6 +2,7 @@
 
 import re
 import reprlib
+from collections.abc import Callable
 
 _QUOTED = 60
 _MESSAGE = 380
@@ -13,13 +14,22 @@ def quoted(text: object) -> str:
     return repr(text if len(text) <= _QUOTED else text[:_QUOTED] + "…")
 
 
-def counted(count: int, noun: str) -> str:
-    """Write a number of things.
+def counted(count: int, noun: str, form: Callable[[int], str] = str) -> str:
+    """Write a number of things; `form` writes the number.
 
-    >>> counted(1, "point"), counted(2, "point")
-    ('1 point', '2 points')
+    >>> counted(1, "point"), counted(2, "point"), counted(12345, "packet", spaced)
+    ('1 point', '2 points', '12 345 packets')
     """
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+    return f"{form(count)} {noun}" if count == 1 else f"{form(count)} {noun}s"
+
+
+def spaced(number: float) -> str:
+    """Write a whole number with a space between thousands.
+
+    >>> spaced(999), spaced(1234567.8)
+    ('999', '1 234 568')
+    """
+    return f"{number:,.0f}".replace(",", " ")
 
 
 def shown(value: object) -> str:

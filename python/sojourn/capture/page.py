@@ -9,6 +9,7 @@ import polars as pl
 from sojourn import _core
 from sojourn.capture import unmeasured
 from sojourn.capture.unmeasured import many
+from sojourn.errors import spaced
 from sojourn.report import html
 from sojourn.report.figures.passive import MARKED, delay_cdf, delay_over_time, tcp_against_utp
 from sojourn.report.figures.values import upper
@@ -16,9 +17,7 @@ from sojourn.report.files import Files
 from sojourn.report.sections import Section
 from sojourn.results.atomic import writing
 from sojourn.results.path import flatten
-from sojourn.results.sizes import spaced
 
-_MOST_ROWS = 600
 _MOST_PANELS = 4
 _FROM = " Shown are packets from the hosts; the table has those to them, too."
 _ARROWS = " A hollow mark with an arrow is a lower bound."
@@ -69,7 +68,6 @@ def write_page(
                 if host["protocol"] != "quic" or host["rtt_ms"]
                 for row in _rows(host)
             ],
-            most=_MOST_ROWS,
             unseen=_unseen(summary, min_samples),
             command=command,
             version=_core.version(),

@@ -3,15 +3,12 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sojourn.errors import counted
+from sojourn.errors import counted, spaced
 
 
-def many(count: int, noun: str = "") -> str:
-    """Write a number of things, its digits in groups; without a noun the number alone.
-
-    Measuring loads nothing of stored results, which have such a function of their own.
-    """
-    return f"{count:,}".replace(",", " ") + (counted(count, noun).removeprefix(str(count)) if noun else "")
+def many(count: int, noun: str) -> str:
+    """Write a number of things, with a space between thousands."""
+    return counted(count, noun, spaced)
 
 
 def whole(summary: Mapping[str, Any], min_samples: int) -> Iterator[str]:
@@ -25,9 +22,9 @@ def whole(summary: Mapping[str, Any], min_samples: int) -> Iterator[str]:
         yield "no host of the captures is named by --local, so both ends of a flow count as remote"
     if packets and not (few or local or summary["hosts"]):
         counts = (summary.get("discarded") or {}).items()
-        why = "".join(f"; {many(count)} {reason.replace('_', ' ')}" for reason, count in counts)
+        why = "".join(f"; {spaced(count)} {reason.replace('_', ' ')}" for reason, count in counts)
         yield (
-            f"none of the packets tells a delay ({many(packets)} read{why}); those of TCP with timestamps "
+            f"none of the packets tells a delay ({spaced(packets)} read{why}); those of TCP with timestamps "
             "and of uTP do, in the order in which they came, where there are enough of them"
         )
     if few:

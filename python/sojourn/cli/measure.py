@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from sojourn.cli.exit import Exit, warn
 from sojourn.cli.flag import Flag
-from sojourn.errors import SojournError
+from sojourn.errors import SojournError, spaced
 
 _MIN_SAMPLES = 50
 _EVERY = "2s"
@@ -178,9 +178,9 @@ def _notes(summary: Mapping[str, Any], min_samples: int) -> None:
         warn(f"note: {sentence}")
     from sojourn.capture.unmeasured import many, whole
 
-    packets = many(summary["packets"])
+    packets = spaced(summary["packets"])
     for reason, count in summary["skipped"].items():
-        warn(f"note: {many(count)} of {packets} frames skipped: {reason.replace('_', ' ')}")
+        warn(f"note: {spaced(count)} of {packets} frames skipped: {reason.replace('_', ' ')}")
     if left_out := summary["left_out_by_request"]:
         every = "" if summary["packets"] else "all "
         warn(f"note: {every}{many(left_out, 'frame')} left out by --filter, --from or --to")
@@ -193,7 +193,7 @@ def _notes(summary: Mapping[str, Any], min_samples: int) -> None:
         if host["protocol"] != "quic":
             counts = host["discarded"].items()
             why = (
-                ", ".join(f"{many(count)} {reason.replace('_', ' ')}" for reason, count in counts)
+                ", ".join(f"{spaced(count)} {reason.replace('_', ' ')}" for reason, count in counts)
                 or host["from_remote"]
             )
             who = f"{host['remote']} ({host['protocol']})"

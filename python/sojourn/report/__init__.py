@@ -37,8 +37,6 @@ from sojourn.study.buffers import starved
 
 __all__ = ["answer_of", "write_report"]
 
-_MOST_ROWS = 600
-
 
 def write_report(
     results_dir: str | os.PathLike[str],
@@ -120,7 +118,6 @@ def write_report(
             points=points_table(
                 results, axes, columns(cells), scalar_paths(drawn), partial(places, cells), not found.captured
             ),
-            most=_MOST_ROWS,
             limits=[
                 *left_out,
                 *_to_know(found, results, shown, sections),

@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from sojourn.errors import spaced
 from sojourn.losses.captures import faster
 from sojourn.losses.captures import sentences as of_captures
 from sojourn.report.answer.goals import number_at
 from sojourn.results import Results
 from sojourn.results.path import look_up
-from sojourn.results.sizes import ms_brief, spaced
+from sojourn.results.sizes import ms_brief
 from sojourn.study.units import bit_rate, percent
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sojourn import _core
-from sojourn.errors import counted
+from sojourn.errors import counted, spaced
 from sojourn.report.figures.values import axis_name, lower
 from sojourn.report.provenance import shipped
 from sojourn.report.published import cited
@@ -16,7 +16,6 @@ from sojourn.results import Results, engines
 from sojourn.results.beds import is_real
 from sojourn.results.limits import by_cell
 from sojourn.results.path import look_up
-from sojourn.results.sizes import spaced
 from sojourn.study import label_text
 from sojourn.study.links import way_of
 from sojourn.study.replications import AUTO, most
@@ -53,7 +52,7 @@ def facts(
         ]
     counts = [len(runs) for runs in by_cell(results).values()]
     what = "run" if any(map(is_real, results)) else "simulation"
-    runs = f"{_number(len(results), what)}: {_number(len(counts), 'cell')}"
+    runs = f"{counted(len(results), what)}: {counted(len(counts), 'cell')}"
     repeat = sorted(set(counts))
     runs += f" × {repeat[0]}" if len(repeat) == 1 else f" × {repeat[0]} to {repeat[-1]}"
     runs += " replication" if repeat == [1] else " replications"
@@ -245,7 +244,3 @@ def _seed(found: Results) -> str:
     recorded = found.record.get("seed")
     usual = json.loads(_core.schema()).get("properties", {}).get("seed", {}).get("default", 1)
     return f"{usual if recorded is None else recorded} (the default)"
-
-
-def _number(count: int, what: str) -> str:
-    return f"{count} {what}{'s' * (count != 1)}"

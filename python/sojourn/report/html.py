@@ -21,6 +21,9 @@ from markupsafe import Markup, escape
 from sojourn.results import atomic
 from sojourn.results.sizes import ms_brief
 
+_MOST_ROWS = 600
+"""Rows of a table that a page shows; what stands beside the page has all of them."""
+
 
 @dataclass
 class Heading:
@@ -70,6 +73,7 @@ def write(page: Path, template: str, **values: Any) -> Path:
     )
     environment.filters |= {"outlined": outlined, "asset": _asset, "embedded": _embedded}
     environment.filters["milliseconds"] = ms_brief
+    environment.globals["most_rows"] = _MOST_ROWS
     html = keys_as_code(whole_numbers(environment.get_template(template).render(**values)))
     atomic.write(page, lambda file: file.write(html.encode()))
     return page

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
+from sojourn.errors import spaced
 from sojourn.report.figures.default import links_of, score_paths
 from sojourn.report.figures.kinds.kind import is_number
 from sojourn.report.figures.values import Value, axis_name, number_of, numbers_of, value
@@ -15,7 +16,6 @@ from sojourn.results.bounded import lower_bounds
 from sojourn.results.interval import half_width
 from sojourn.results.limits import Cell, by_cell
 from sojourn.results.path import has_connections, look_up
-from sojourn.results.sizes import spaced
 
 _LIMITS = {"limit_pkts": "packets", "limit_bytes": "bytes", "limit_ms": "ms"}
 

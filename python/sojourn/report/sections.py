@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from sojourn.errors import SojournError
+from sojourn.errors import SojournError, counted
 from sojourn.report.figures import KINDS, Plot, Spec, draw, gather, series, series_table
 from sojourn.report.figures.against_published import against_published
 from sojourn.report.figures.timeline import most_troubled, timeline, timeline_table
@@ -184,7 +184,7 @@ def _which_viewer(result: Mapping[str, Any], client: Mapping[str, Any]) -> str:
             else "No viewer of this run stalled; this one had the lowest rate."
         )
     stalled = sum(stop - start for start, stop in client["stalls"])
-    times = f"{count} stall{'s' * (count != 1)}, {stalled:.3g} s in all"
+    times = f"{counted(count, 'stall')}, {stalled:.3g} s in all"
     who = "The one viewer of this run" if alone else "Of the viewers of this run the one that stalled longest"
     return f"{who}: {times}."
 

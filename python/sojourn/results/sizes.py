@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from sojourn.errors import spaced
+
 
 @dataclass(frozen=True)
 class Size:
@@ -64,11 +66,6 @@ def ms_brief(ms: float) -> str:
     ('142 857', '2.24', '0.00003')
     """
     return spaced(ms) if ms >= 1000 else _without_exponent(f"{ms:.3g}")
-
-
-def spaced(number: float) -> str:
-    """Write a whole number with a space between thousands."""
-    return f"{number:,.0f}".replace(",", " ")
 
 
 def _without_exponent(number: str) -> str:

@@ -6,13 +6,12 @@ from math import sqrt
 from typing import Any
 
 from sojourn.study.links import links
-from sojourn.study.units import bits_per_second, nanoseconds, percent
+from sojourn.study.units import FULL_PACKET_BYTES, bits_per_second, nanoseconds, percent
 
 NOBODY = (
     "the study has neither users nor traffic; give it some, as "
     'users = [{ kind = "household" }] or workload = "household-evening"'
 )
-_FULL_BYTES = 1500
 _OF_THEIR_OWN = "recorded"
 """Sources whose starts are those of a recording."""
 _SD_OF_UNIFORM = 1 / sqrt(12)
@@ -65,10 +64,10 @@ def too_slow(scenarios: Iterable[Mapping[str, Any]]) -> list[str]:
             # Steps and traces may stand still.
             if not isinstance(rate, str) or rate == "unlimited":
                 continue
-            takes_s = 8 * _FULL_BYTES / bits_per_second(rate)
+            takes_s = 8 * FULL_PACKET_BYTES / bits_per_second(rate)
             if takes_s * 1e9 > nanoseconds(scenario["duration"]):
                 told[
-                    f"{link}: at {rate} a packet of {_FULL_BYTES} bytes takes {takes_s:.6g} s, "
+                    f"{link}: at {rate} a packet of {FULL_PACKET_BYTES} bytes takes {takes_s:.6g} s, "
                     f"but the run ends after {scenario['duration']}; few packets get through"
                 ] = None
     return list(told)

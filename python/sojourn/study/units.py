@@ -7,6 +7,8 @@ from math import floor, log10
 
 from sojourn.errors import SojournError
 
+FULL_PACKET_BYTES = 1500
+"""A full packet at IP, of an Ethernet: limits in packets are told as bytes and as times by it."""
 _SCALES = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9}
 _TIME = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?|\.[0-9]+)\s*([a-zµ]+)\s*")
 _LONGEST_NS = 2**62

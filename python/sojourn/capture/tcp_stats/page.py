@@ -8,11 +8,12 @@ from matplotlib.figure import Figure
 
 from sojourn.capture.tcp_stats import figures
 from sojourn.capture.tcp_stats.survey import ALL, LIMITS_MS, Survey
+from sojourn.errors import spaced
 from sojourn.report import html
 from sojourn.report.files import Files
 from sojourn.report.sections import Section, Table
 from sojourn.results.atomic import writing
-from sojourn.results.sizes import ms_brief, ms_text, spaced
+from sojourn.results.sizes import ms_brief, ms_text
 from sojourn.study.units import percent
 
 _PUBLISHED = (

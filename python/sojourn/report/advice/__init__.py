@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from sojourn.errors import spaced
 from sojourn.report import html
 from sojourn.report.advice import names, sentences
 from sojourn.report.advice.front import front
@@ -15,7 +16,7 @@ from sojourn.report.figures.values import upper
 from sojourn.report.files import Files
 from sojourn.report.sections import Table
 from sojourn.results.atomic import write, writing
-from sojourn.results.sizes import ms_text, spaced
+from sojourn.results.sizes import ms_text
 from sojourn.study.units import percent
 
 __all__ = ["write_advice"]

@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from sojourn import _core
-from sojourn.errors import SojournError
-from sojourn.report.configure.tc import Link, lines, rate_text, size_bytes
+from sojourn.errors import SojournError, counted, spaced
+from sojourn.report.configure.tc import Link, lines, rate_text
 from sojourn.report.figures.values import upper
-from sojourn.results.sizes import ms_text, spaced
+from sojourn.results.sizes import ms_text
 from sojourn.study import expand, label_text
 from sojourn.study.buffers import buffers
 from sojourn.study.inputs import trace
 from sojourn.study.links import called
-from sojourn.study.units import bit_rate, bits_per_second
+from sojourn.study.units import bit_rate, bits_per_second, bytes_of
 
 NAMES = {
     "fifo": "FIFO",
@@ -149,7 +149,7 @@ def _link(document: Mapping[str, Any], name: str, held: Mapping[str, Any]) -> tu
         notes.append(f"the rate of this link varies; {bit_rate(rate_bps)} is its mean")
     elif spec["rate"] != "unlimited":
         notes.append("the rate of this link varies, so no shaper is given here")
-    return Link(spec["queue"], held, rate_bps, size_bytes(spec.get("overhead", 0))), notes
+    return Link(spec["queue"], held, rate_bps, bytes_of(spec.get("overhead", "0B"))), notes
 
 
 def _held(written: str, held: Mapping[str, Any]) -> str:
@@ -157,8 +157,7 @@ def _held(written: str, held: Mapping[str, Any]) -> str:
     packets, size, ms = (held.get(f"limit_{unit}") for unit in ("pkts", "bytes", "ms"))
     if packets is None or size is None:
         return _ENDLESS if written == "unlimited" else written
-    count = f"{spaced(packets)} packet" + ("" if packets == 1 else "s")
-    amount = f"{count} of 1500 bytes, {_size_words(size)}"
+    amount = f"{counted(packets, 'packet', spaced)} of 1500 bytes, {_size_words(size)}"
     amount += f", {ms_text(ms)} ms at the link's rate" if ms is not None else ""
     return amount if written.endswith("pkt") else f"{written}: {amount}"
 

@@ -14,9 +14,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sojourn.errors import counted
-from sojourn.study.units import bits_per_second, nanoseconds
+from sojourn.study.units import FULL_PACKET_BYTES, bits_per_second, bytes_of, nanoseconds
 
-FULL_PACKET = 1500
 _LEAST_BURST_BYTES = 1600
 """What `tc` takes by itself where timers count in nanoseconds."""
 _BURSTS_A_SECOND = 2000
@@ -24,7 +23,6 @@ _BURSTS_A_SECOND = 2000
 millisecond here, as on the emulated path (docs/emulate.md)."""
 _LEAST_BPS = 8
 """A byte a second: of a slower rate `htb` and `police` say that one is required, and CAKE would keep none."""
-_SIZES = {"GiB": 2**30, "MiB": 2**20, "KiB": 2**10, "GB": 10**9, "MB": 10**6, "kB": 10**3, "B": 1}
 
 
 @dataclass(frozen=True)
@@ -95,13 +93,6 @@ def rate_text(rate_bps: int) -> str:
     return f"{rate_bps}bit"
 
 
-def size_bytes(text: Any) -> int:
-    """Read a size as documents write it: ``1514B``, ``96kB``, or a number of bytes."""
-    text = str(text)
-    unit = next((unit for unit in _SIZES if text.endswith(unit)), "")
-    return int(text.removesuffix(unit)) * _SIZES.get(unit, 1)
-
-
 def _time(text: str) -> str:
     us = round(nanoseconds(text) / 1000)
     return f"{us // 1000}ms" if us % 1000 == 0 else f"{us}us"
@@ -160,11 +151,11 @@ def _codel(link: Link) -> Discipline:
 
 def _fq_codel(link: Link) -> Discipline:
     queue, (limit, notes) = link.queue, _packets(link)
-    words = ["fq_codel", *limit, "flows", str(queue["flows"]), "quantum", str(size_bytes(queue["quantum"]))]
+    words = ["fq_codel", *limit, "flows", str(queue["flows"]), "quantum", str(bytes_of(queue["quantum"]))]
     words += ["target", _time(queue["target"]), "interval", _time(queue["interval"])]
     words += ["drop_batch", str(queue["drop-batch"])]
     if queue.get("memory"):
-        words += ["memory_limit", str(size_bytes(queue["memory"]))]
+        words += ["memory_limit", str(bytes_of(queue["memory"]))]
     return Discipline([*words, *_marks(queue)], [*notes, *_variant(queue, ("linux", "rfc8289"))])
 
 
@@ -187,7 +178,7 @@ def _pie(link: Link) -> Discipline:
 
 def _fq_pie(link: Link) -> Discipline:
     queue, (limit, notes), (words, more) = link.queue, _packets(link), _pie_words(link.queue)
-    flows = ["flows", str(queue["flows"]), "quantum", str(size_bytes(queue["quantum"]))]
+    flows = ["flows", str(queue["flows"]), "quantum", str(bytes_of(queue["quantum"]))]
     return Discipline(["fq_pie", *limit, *flows, *words], [*notes, *more])
 
 
@@ -199,7 +190,7 @@ def _cake_words(link: Link, isolation: str) -> Discipline:
     words += ["besteffort", isolation, *(["overhead", str(link.overhead)] if link.overhead else ["raw"])]
     notes = []
     # On slow links Linux raises it by itself to the time of one and a half packets (cake_set_rate).
-    slow_ns = 1.5e9 * FULL_PACKET * 8 / link.rate_bps if link.rate_bps is not None else 0.0
+    slow_ns = 1.5e9 * FULL_PACKET_BYTES * 8 / link.rate_bps if link.rate_bps is not None else 0.0
     raised = 0 <= nanoseconds(queue["target"]) - slow_ns <= 1e6
     if nanoseconds(queue["target"]) * 20 != nanoseconds(queue["interval"]) and not raised:
         notes.append(f"CAKE's target is a twentieth of its rtt, not {queue['target']}")
@@ -231,7 +222,7 @@ def _sfq_codel(link: Link) -> Discipline:
 
 def _sfq(link: Link) -> Discipline:
     queue, (limit, notes) = link.queue, _packets(link)
-    words = ["sfq", *limit, "divisor", str(queue["flows"]), "quantum", str(size_bytes(queue["quantum"]))]
+    words = ["sfq", *limit, "divisor", str(queue["flows"]), "quantum", str(bytes_of(queue["quantum"]))]
     return Discipline(
         words, [*notes, "Linux's SFQ hashes into 127 queues at once unless `flows` says otherwise"]
     )
@@ -245,7 +236,7 @@ def _policer(link: Link) -> Discipline:
         if rate_bps is not None:
             note = f"`tc` has no policer below {_LEAST_BPS} bit/s: these lines let all pass"
         return Discipline(behind.words, [*behind.notes, note])
-    police = f"police rate {rate_text(rate_bps)} burst {size_bytes(queue['burst'])}b conform-exceed drop"
+    police = f"police rate {rate_text(rate_bps)} burst {bytes_of(queue['burst'])}b conform-exceed drop"
     before = (
         "qdisc replace dev DEVICE clsact",
         f"filter replace dev DEVICE egress pref 1 handle 1 matchall action {police}",
@@ -271,7 +262,7 @@ def _dualpi2(link: Link) -> Discipline:
 
 def _red(link: Link) -> Discipline:
     queue, (limit, notes) = link.queue, _bytes(link)
-    mean = size_bytes(queue["mean-packet"])
+    mean = bytes_of(queue["mean-packet"])
     rate = link.rate_bps or 10**7
     # Thresholds that are left to the link: half the target's packets, at least 5, and its triple.
     low = queue.get("min") or max(5.0, nanoseconds(queue["target"]) * 1e-9 * rate / (8 * mean) / 2)

@@ -7,6 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
+from sojourn.errors import counted
 from sojourn.report.figures.style import COLOURS, INK, MUTED, at_least, canvas, look, settle
 
 MARKED = 30
@@ -30,7 +31,7 @@ def delay_cdf(hosts: Hosts) -> Figure:
                 continue
             style = look(place)
             share = np.arange(1, values.size + 1) / values.size * 100
-            label = f"{NAMES[name]} ({values.size} host{'s' if values.size > 1 else ''})"
+            label = f"{NAMES[name]} ({counted(values.size, 'host')})"
             # A few hosts hardly make a curve: marks show where they are.
             axes.step(
                 np.concatenate([[0.0], values, [right]]),

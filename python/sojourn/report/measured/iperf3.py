@@ -12,7 +12,7 @@ second is the reverse one.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sojourn.errors import SojournError
+from sojourn.errors import SojournError, counted
 from sojourn.report.measured.measurement import Measurement, is_number, series
 from sojourn.study.units import percent
 
@@ -129,7 +129,7 @@ def _words(content: Mapping[str, Any], why: str, lost: Mapping[str, float]) -> l
     if isinstance(protocol := test.get("protocol"), str):
         words.append(protocol)
     if isinstance(count := test.get("num_streams"), int):
-        words.append(f"{count} stream{'s' * (count != 1)}")
+        words.append(counted(count, "stream"))
     if why:
         # What a receiver would have told at the end is then 0, as if nothing were lost.
         words.append(f"ended early ({why})")

@@ -12,10 +12,9 @@ from typing import Any
 
 from sojourn import _core
 from sojourn.errors import SojournError, quoted
-from sojourn.study.units import bits_per_second, seconds
+from sojourn.study.units import FULL_PACKET_BYTES, bits_per_second, seconds
 
-FULL_BITS = 12_000
-"""Bits of a full packet, 1500 bytes."""
+FULL_BITS = 8 * FULL_PACKET_BYTES
 _MOST_PACKETS = 100_000_000
 """Full packets that a round trip may hold: of buffers that are several of it, no study file takes more."""
 _LINK = {"rate": "1Mbit", "queue": {"kind": "fifo", "limit": "1pkt"}}

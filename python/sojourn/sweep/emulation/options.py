@@ -13,11 +13,11 @@ from sojourn.results.duration import duration
 from sojourn.study import Point, Study, axes_of, listed, whole_first
 from sojourn.study.links import SIMULATED_HOSTS, base_rtt_ns, links
 from sojourn.study.missing import explained
-from sojourn.study.units import bits_per_second
+from sojourn.study.units import FULL_PACKET_BYTES, bits_per_second
 
 _HOURS = "24h"
 """Time over which rates that are drawn at random are drawn: the command may take so long."""
-_FULL_BYTES, _LONGEST_S = 1500, 12
+_LONGEST_S = 12
 """A packet that takes longer would hold up whoever waits for the path, without a word."""
 
 
@@ -213,11 +213,11 @@ def _check_rate(link: str, rate: Any) -> None:
     """Raise SojournError if a full packet takes too long to wait for; steps and traces may stand still."""
     if not isinstance(rate, str) or rate == "unlimited":
         return
-    takes_s = 8 * _FULL_BYTES / bits_per_second(rate)
+    takes_s = 8 * FULL_PACKET_BYTES / bits_per_second(rate)
     if takes_s > _LONGEST_S:
         raise SojournError(
-            f"{link}: at {rate} a packet of {_FULL_BYTES} bytes takes {duration(takes_s)}; expected at most "
-            f"{_LONGEST_S:g} s, from {8 * _FULL_BYTES / _LONGEST_S / 1e3:g}kbit on"
+            f"{link}: at {rate} a packet of {FULL_PACKET_BYTES} bytes takes {duration(takes_s)}; "
+            f"expected at most {_LONGEST_S:g} s, from {8 * FULL_PACKET_BYTES / _LONGEST_S / 1e3:g}kbit on"
         )
 
 
