@@ -1,5 +1,9 @@
-"""What pages say of the repository itself: links lead somewhere, and files that the map names are there."""
+"""What pages say of the repository itself: links lead somewhere, files that the map names are there, and what
+examples of docstrings show is what they give.
+"""
 
+import doctest
+import importlib
 import re
 import subprocess
 from collections import Counter
@@ -43,6 +47,18 @@ def anchors(page: Path) -> set[str]:
             found.add(f"{anchor}-{seen[anchor]}" if seen[anchor] else anchor)
             seen[anchor] += 1
     return found
+
+
+def test_examples_of_docstrings_give_what_they_show():
+    tried = 0
+    for file in sorted((ROOT / "python" / "sojourn").rglob("*.py")):
+        if ">>> " in file.read_text(encoding="utf-8"):
+            place = file.relative_to(ROOT / "python").with_suffix("")
+            module = ".".join(place.parts).removesuffix(".__init__")
+            came = doctest.testmod(importlib.import_module(module))
+            assert came.failed == 0, module
+            tried += came.attempted
+    assert tried > 50
 
 
 def test_links_of_pages_lead_somewhere():

@@ -106,6 +106,12 @@ def test_no_two_folders_of_the_package_import_each_other() -> None:
     assert {folder: found for folder in inner if (found := circle(within(folder, graph)))} == {}
 
 
+def test_the_package_imports_nothing_of_the_repositorys_own() -> None:
+    outside = re.compile(r"^\s*(?:from|import) (?:tools|benches|tests)\b", re.MULTILINE)
+    files = [file for file in tracked(PACKAGE) if file.suffix == ".py"]
+    assert not [str(file) for file in files if outside.search(file.read_text("utf-8"))]
+
+
 def test_no_package_imports_from_one_above_it() -> None:
     graph = package()
     assert {place[0] for place in graph if place} == set(FLOORS)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
-
 import pytest
 from conftest import Command
 from sojourn.study import entries
@@ -67,7 +65,3 @@ def test_an_option_s_key_is_said_so_too(sojourn: Command) -> None:
 )
 def test_what_is_no_entry_is_left_alone(message: str) -> None:
     assert entries.counted_from_one(message) == message
-
-
-def test_examples() -> None:
-    assert doctest.testmod(entries) == (0, 3)

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 from sojourn.cli import suite
 from sojourn.report.sections import Table
-from sojourn.report.suite import case_page, drawn, markdown, pages, tables
+from sojourn.report.suite import case_figures, drawn, markdown, pages, tables
 from sojourn.report.suite.checks import Check
 from sojourn.report.suite.rows import SCHEMA, _classes, _harmed, _numbers, _web
 from sojourn.report.suite.view import View, views
@@ -256,12 +256,12 @@ def test_schemes_and_what_is_left_open_have_tables() -> None:
 def test_ellipses_are_of_classes_where_there_are_any_at_the_link_that_they_use() -> None:
     one = {"goodput_bps": 2e6, "queue_delay_ms": 5.0}
     table = rows(one, one | {"class": "x"}, one | {"class": "x", "scheme": "pie", "queue_delay_ms": None})
-    assert case_page._classes(table) == ["x"] and case_page._classes(rows(one)) == ["all"]
-    assert case_page._points(table, ["x"]) == {"x": {"fifo": ([5.0], [2.0])}}
+    assert case_figures._classes(table) == ["x"] and case_figures._classes(rows(one)) == ["all"]
+    assert case_figures._points(table, ["x"]) == {"x": {"fifo": ([5.0], [2.0])}}
     hops = pl.concat([table, rows(one | {"class": "x", "at": "m"})])
-    assert list(case_page._points(hops, ["x"])) == ["x at down", "x at m"]
+    assert list(case_figures._points(hops, ["x"])) == ["x at down", "x at m"]
     both = rows(*({**one, "class": name, "at": at} for name in ("down", "up") for at in ("down", "up")))
-    assert list(case_page._points(both, ["down", "up"])) == ["down", "up"]
+    assert list(case_figures._points(both, ["down", "up"])) == ["down", "up"]
 
 
 def result(scheme: str, **traffic: Any) -> dict[str, Any]:
@@ -273,7 +273,7 @@ def test_distributions_are_means_over_runs_in_the_order_of_schemes() -> None:
     runs = [result(scheme, all={"queue_delay_ms_cdf": cdf}) for scheme, cdf in delays]
     runs.append(result("codel", all={"goodput_bps_cdf": [1e6, 2e6]}))
     runs.append(result("codel", groups={"ledbat": {"completion_s_cdf": [7.0]}}))
-    found = case_page._distributions(view("5.4", rows({}), results=runs))
+    found = case_figures._distributions(view("5.4", rows({}), results=runs))
     assert list(found) == [
         ("Queueing delay", "Queueing delay (ms)"),
         ("Goodput", "Goodput of samples (Mbit/s)"),
@@ -283,10 +283,10 @@ def test_distributions_are_means_over_runs_in_the_order_of_schemes() -> None:
     assert list(first.items()) == [("fifo", [2.0, 3.0]), ("codel", [3.0, 5.0])]
     assert second == {"codel": [1.0, 2.0]} and third == {"codel": [7.0]}
     shares = [result("fifo", convergence={"share": [share], "step_s": 0.4}) for share in (0.2, 0.4)]
-    found_shares, step = case_page._shares(view("5.4", rows({}), results=shares))
+    found_shares, step = case_figures._shares(view("5.4", rows({}), results=shares))
     assert found_shares == {"fifo": [pytest.approx(0.3)]} and step == 0.4
     two = view("5.4", rows({}, {"setting": "rtt=5ms"}), results=shares)
-    assert case_page._shares(two)[0] == {}
+    assert case_figures._shares(two)[0] == {}
 
 
 def test_shares_begin_after_a_step_and_distributions_end_at_one() -> None:
@@ -339,7 +339,7 @@ def test_the_ratio_over_round_trips_is_the_second_class_s_to_the_first_s() -> No
     drawn_over: list[Any] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(drawn, "picture", lambda figure, slug, title: (figure, slug, title))
-        drawn_over = [picture for picture, _ in case_page.pictures(view("6", rows(*each, case="6")))]
+        drawn_over = [picture for picture, _ in case_figures.pictures(view("6", rows(*each, case="6")))]
     (figure, slug, _), (ellipses, _, _) = drawn_over
     assert slug == "case-6-ratio"
     assert [axes.lines[0].get_ydata()[0] for axes in figure.axes] == [0.5, 4.0, 2.0, 50.0]

@@ -1,1 +1,1 @@
-"""What the simulator is held against: queueing theory, two other simulators, and the Linux kernel."""
+"""What the simulator is held against: theory, other simulators, the Linux kernel, real programs, papers."""

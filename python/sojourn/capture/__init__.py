@@ -75,15 +75,17 @@ def measure(
     Returns
     -------
     dict
-        ``hosts`` (one for each remote host and protocol), ``packets``, ``skipped``, ``discarded``, ``damage``
-        and others.
+        What ``measure --json`` prints: ``hosts`` (one for each remote host and protocol; delays in ms),
+        ``packets``, ``skipped``, ``discarded``, ``damage`` and others. docs/measure.md says what each means.
 
     Raises
     ------
     CaptureError
-        A file cannot be read or is no capture.
+        One sentence: a file cannot be read or is no capture, or an argument is not as above.
     StoreError
         The samples cannot be written.
+    SojournError
+        The filter is not understood, or cannot be compiled here; the file of samples has another ending.
     """
     from sojourn import _core
 

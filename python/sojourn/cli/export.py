@@ -2,6 +2,7 @@
 
 import json as _json
 from collections import Counter
+from collections.abc import Iterable
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Literal
@@ -9,7 +10,7 @@ from typing import Literal
 from sojourn.cli.exit import warn
 from sojourn.cli.flag import Flag
 from sojourn.errors import SojournError, counted
-from sojourn.study import Study, assignments, selection
+from sojourn.study import Point, Study, assignments, selection
 from sojourn.study.starts import silent, too_late, too_slow
 from sojourn.sweep.campaign import Campaign
 
@@ -79,8 +80,30 @@ def export(
             f"{str(capture)!r} has an ending that is not known; expected .pcapng, .pcap, .cap or none for a "
             "capture, .flent.gz or .flent for a data file of Flent"
         )
-    wanted = selection(only or [])
-    points = Campaign(Study.load(study, assignments(set or [], "--set")), None, only=wanted).points
+    point = _point(study, set or [], only or [])
+    for told in [*too_late([point.document]), *too_slow([point.document]), *silent([point.document])]:
+        warn(f"note: {told}")
+    if flent.is_flent(capture):
+        if truth is not None:
+            raise SojournError(f"--truth does not go with {str(capture)!r}; expected it with a capture")
+        _write_flent(point, capture, json)
+        return
+    # Opened first: what cannot be written is told before the simulation.
+    with nullcontext() if truth is None else output(truth) as file:
+        found = write(point, capture, at, 1_000_000 if tick == "1ms" else 1000)
+        if file is not None:
+            found.write_csv(file)
+    where = f"the {at}" if at in ("clients", "servers") else f"the hop {at}"
+    if json:
+        print(_json.dumps({"capture": str(capture), "arrived": found.height, "truth": truth and str(truth)}))
+    else:
+        print(f"{capture}: {counted(found.height, 'packet')} arrived at {where}")
+
+
+def _point(study: Path, sets: Iterable[str], only: Iterable[str]) -> Point:
+    """Return the one point that is meant: of the first replication, if none is named."""
+    wanted = selection(only)
+    points = Campaign(Study.load(study, assignments(sets, "--set")), None, only=wanted).points
     replications = {point.replication for point in points}
     if "replication" not in wanted:
         points = [point for point in points if point.replication == min(replications)]
@@ -91,31 +114,18 @@ def export(
     if "replication" not in wanted and len(replications) > 1:
         which = f"replication {min(replications)} of {len(replications)}"
         warn(f"note: this is {which}; --only replication=N chooses another")
-    scenario = [points[0].document]
-    for told in [*too_late(scenario), *too_slow(scenario), *silent(scenario)]:
-        warn(f"note: {told}")
-    if flent.is_flent(capture):
-        if truth is not None:
-            raise SojournError(f"--truth does not go with {str(capture)!r}; expected it with a capture")
-        with output(capture) as file:
-            made = flent.write(points[0], file, packed=capture.suffix == ".gz")
-        if json:
-            said = {
-                "flent": str(capture),
-                "test": made["metadata"]["NAME"],
-                "series": sorted(made["results"]),
-            }
-            print(_json.dumps(said))
-        else:
-            print(f"{capture}: {made['metadata']['NAME']}, {len(made['results'])} series")
-        return
-    # Opened first: what cannot be written is told before the simulation.
-    with nullcontext() if truth is None else output(truth) as file:
-        found = write(points[0], capture, at, 1_000_000 if tick == "1ms" else 1000)
-        if file is not None:
-            found.write_csv(file)
-    where = f"the {at}" if at in ("clients", "servers") else f"the hop {at}"
+    return points[0]
+
+
+def _write_flent(point: Point, file: Path, json: bool) -> None:
+    """Write a run as a data file of Flent, and print what is in it."""
+    from sojourn.capture import flent
+    from sojourn.capture.output import output
+
+    with output(file) as written:
+        made = flent.write(point, written, packed=file.suffix == ".gz")
+    test, series = made["metadata"]["NAME"], sorted(made["results"])
     if json:
-        print(_json.dumps({"capture": str(capture), "arrived": found.height, "truth": truth and str(truth)}))
+        print(_json.dumps({"flent": str(file), "test": test, "series": series}))
     else:
-        print(f"{capture}: {counted(found.height, 'packet')} arrived at {where}")
+        print(f"{file}: {test}, {len(series)} series")

@@ -47,7 +47,7 @@ class Clip:
     name: str = ""
 
     def with_rates(self, rates_kbps: Sequence[float]) -> Clip:
-        """Return the same sizes under other nominal rates."""
+        """Return the same sizes under other nominal rates, kb/s; SojournError if they do not fit."""
         try:
             rates = tuple(map(float, rates_kbps))
         except (TypeError, ValueError):

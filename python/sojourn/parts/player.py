@@ -43,11 +43,15 @@ class Segment(NamedTuple):
     rate_kbps: float
     """Nominal rate of the level."""
     bytes: int
+    """Its size at that level."""
     decide_s: float
     """When the previous segment had arrived."""
     request_s: float
+    """When it was asked for."""
     first_byte_s: float
+    """When its first byte arrived."""
     arrive_s: float
+    """When its last byte arrived."""
     buffer_before_s: float
     """Seconds of video in the buffer when the request left."""
     buffer_after_s: float
@@ -74,7 +78,7 @@ class Segment(NamedTuple):
 
 
 class Arrival(NamedTuple):
-    """What ``segment_done`` of a player is told."""
+    """What ``segment_done`` of a player is told: as of :class:`Segment`, and the buffer."""
 
     segment: int
     level: int
@@ -114,7 +118,9 @@ class Choice(NamedTuple):
     """What ``choose`` of a player answers; a level alone will do."""
 
     level: int
+    """From 1, the lowest."""
     wait_s: float = 0.0
+    """Seconds to wait before the segment is asked for."""
 
 
 class Player(Protocol):

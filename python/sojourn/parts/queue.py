@@ -108,6 +108,11 @@ def replay(
     trace
         Keep the variables after every event.
 
+    Returns
+    -------
+    Decisions
+        One entry for each packet; times in ns.
+
     Raises
     ------
     StudyError

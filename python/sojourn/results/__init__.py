@@ -26,7 +26,7 @@ class Results:
     """The results of a study, in study order.
 
     Iterating gives the objects that ``sojourn run --json`` prints. Points that are not on disk yet are
-    left out; :attr:`missing` counts them.
+    left out; :attr:`missing` counts them. A file that is damaged raises StoreError where it is read.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ class Results:
         )
 
     def __getitem__(self, prefix: str) -> dict[str, Any]:
-        """Return the result whose hash begins with `prefix`."""
+        """Return the result whose hash begins with `prefix`; errors as of :meth:`find`."""
         wanted = self.find(prefix)
         return next(result for point, result in self.items() if point == wanted)
 
@@ -200,7 +200,7 @@ class Results:
         return self._samples(prefix, "flows")
 
     def queues(self, prefix: str) -> pl.DataFrame:
-        """Return the queues of a point over time, as :meth:`series` does of its flows."""
+        """Return the queues of a point over time, as :meth:`series` does of its flows; errors as of it."""
         return self._samples(prefix, "queues")
 
     def _samples(self, prefix: str, what: str) -> pl.DataFrame:

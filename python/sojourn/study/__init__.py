@@ -95,7 +95,13 @@ class Study:
 
     @property
     def name(self) -> str:
-        """Name of the study, which is also the name of its directory of results."""
+        """Name of the study, which is also the name of its directory of results.
+
+        Raises
+        ------
+        SojournError
+            No directory can have it.
+        """
         name = self.document["name"]
         if not name or name in (".", "..") or "/" in name or "\\" in name or "\0" in name:
             raise SojournError(
@@ -105,11 +111,17 @@ class Study:
 
     @cached_property
     def points(self) -> list[Point]:
-        """Every point and replication, in study order."""
+        """Every point and replication, in study order.
+
+        Raises
+        ------
+        SojournError
+            One sentence: what a point names is not there, or is not what it should be.
+        """
         return [Point.settle(each, folder=self.folder) for each in expand(self.document, self.file)]
 
     def replicated(self, wanted: Mapping[Key, range], key: Callable[[Mapping[str, Any]], Key]) -> list[Point]:
-        """Return the points of the replications that are wanted of a cell; `key` names it by its labels."""
+        """Return the points of the replications that are wanted of cells; `key` names one by its labels."""
         times = max((replications.stop for replications in wanted.values()), default=0)
         entries = expand({**self.document, "repeat": times}, self.file) if wanted else []
         return [

@@ -1,4 +1,4 @@
-"""Numbers with their units: times and rates as study files, documents and options write them, and shares."""
+"""Numbers with their units: times, rates and sizes as documents and options write them, and shares."""
 
 import re
 from collections.abc import Callable, Sequence

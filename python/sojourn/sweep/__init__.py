@@ -1,1 +1,1 @@
-"""Studies as sweeps: campaigns, their workers, calibration, advice, suites, the emulator and the testbed."""
+"""Studies as sweeps: campaigns, their workers, calibration, advice, the emulator and the testbed."""

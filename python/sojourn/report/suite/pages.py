@@ -14,7 +14,7 @@ from sojourn import _core
 from sojourn.errors import counted
 from sojourn.report import html
 from sojourn.report.sections import Table
-from sojourn.report.suite import case_page, tables
+from sojourn.report.suite import case_figures, tables
 from sojourn.report.suite.checks import Check, told
 from sojourn.report.suite.markdown import markdown
 from sojourn.report.suite.rows import ALL
@@ -123,7 +123,7 @@ def _write(
         link=each.link.name,
         description=each.study.document.get("description", ""),
         parameters=tables.parameters(view),
-        pictures=list(case_page.pictures(view)),
+        pictures=list(case_figures.pictures(view)),
         tables=[
             (title, read, table)
             for title, read, table in (
