@@ -13,13 +13,14 @@ import sojourn
 from matplotlib.figure import Figure
 from sojourn.cli import call
 from sojourn.cli.progress import Progress
+from sojourn.errors import counted
 from sojourn.parts.arguments import ArgumentError, mapping, number
 from sojourn.parts.clips import Clip
 from sojourn.qoe.media import recordings
 from sojourn.report import _given, several
 from sojourn.report.answer import goals
 from sojourn.report.answer.hop_rates import kept_most
-from sojourn.report.facts import _number, _seed
+from sojourn.report.facts import _seed
 from sojourn.report.figures import series
 from sojourn.report.points import _limit, _limit_title
 from sojourn.results.limits import cell_of
@@ -286,4 +287,4 @@ def test_the_seed_is_the_studys_or_the_one_that_was_used_by_default() -> None:
 
     assert seed({"seed": 7}, {"seed": 9}) == "7" and seed({"seed": 0}, {}) == "0"
     assert seed({}, {"seed": 9}) == "9 (the default)" and seed({}, {}) == "1 (the default)"
-    assert [_number(count, "point") for count in (0, 1, 2)] == ["0 points", "1 point", "2 points"]
+    assert [counted(count, "point") for count in (0, 1, 2)] == ["0 points", "1 point", "2 points"]
