@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from conftest import Command
 from sojourn.study import Study
-from sojourn.study.missing import _expected, _required, _schema
+from sojourn.study.missing import _expected, _required
+from sojourn.study.schema import study_schema
 
 QUEUE = '{ kind = "fifo", limit = "9pkt" }'
 PATH = f'path = {{ rtt = "40ms", queue = {QUEUE}, down = {{ rate = "2Mbit" }}, up = {{ rate = "1Mbit" }} }}'
@@ -120,7 +121,7 @@ def test_every_key_that_the_schema_asks_for_is_explained() -> None:
         here = set(schema.get("required", ())) if isinstance(schema, dict) else set()
         return here.union(*map(keys, inner))
 
-    asked = keys(_schema())
+    asked = keys(study_schema())
     assert {"codec", "limit", "duration", "with"} <= asked
     for key in asked:
-        assert all(_expected(key, rule) for rule in _required(_schema(), key)), key
+        assert all(_expected(key, rule) for rule in _required(study_schema(), key)), key

@@ -5,13 +5,12 @@ of the algorithm's file; parameters and defaults from the schema of study files,
 tests from the tests; the picture from a run.
 """
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sojourn import _core
+from sojourn.study.schema import study_schema
 from sojourn.study.toml import toml
 
 from tools.models.headers import Constant, Header, constants, read, tests
@@ -64,10 +63,10 @@ class Model:
 
 def models() -> list[Model]:
     """Return every queue discipline of the schema, and every controller that has a file."""
-    schema = json.loads(_core.schema())
-    kinds = [entry["properties"]["kind"]["const"] for entry in schema["$defs"]["QueueSpec"]["oneOf"]]
+    known_to_studies = study_schema()["$defs"]
+    kinds = [entry["properties"]["kind"]["const"] for entry in known_to_studies["QueueSpec"]["oneOf"]]
     found = [Model(kind, NET / "queue" / f"{FILES.get(kind, kind)}.rs", True, None) for kind in kinds]
-    known = {entry.get("const") for entry in schema["$defs"]["Transport"]["oneOf"]}
+    known = {entry.get("const") for entry in known_to_studies["Transport"]["oneOf"]}
     for file in sorted((NET / "congestion").glob("*.rs")):
         name = TRANSPORTS.get(file.stem, file.stem.replace("_", "-"))
         if file.stem in NOT_CONTROLLERS:

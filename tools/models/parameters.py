@@ -1,24 +1,18 @@
 """Tables of parameters from the schema of study files."""
 
-import functools
 import json
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sojourn import _core
+from sojourn.study.schema import study_schema
 
 UNITS = {"Time": "time", "Size": "bytes", "Rate": "bit/s", "Limit": "packets, bytes, time or BDP"}
 
 
-@functools.cache
-def _schema() -> dict[str, Any]:
-    return json.loads(_core.schema())
-
-
 def keys_table(kind: str) -> str:
     """Return the keys of a queue discipline as a Markdown table."""
-    for entry in _schema()["$defs"]["QueueSpec"]["oneOf"]:
+    for entry in study_schema()["$defs"]["QueueSpec"]["oneOf"]:
         if entry["properties"]["kind"]["const"] == kind:
             required = entry.get("required", [])
             rows = {key: value for key, value in entry["properties"].items() if key != "kind"}
@@ -31,7 +25,7 @@ def mentioned_table(names: Iterable[str]) -> str:
     words = [re.compile(rf"(?<![\w-]){re.escape(name)}(?![\w+-])", re.IGNORECASE) for name in names]
     found = {
         key: value
-        for key, value in _schema()["$defs"]["Flows"]["properties"].items()
+        for key, value in study_schema()["$defs"]["Flows"]["properties"].items()
         if any(word.search(key) or word.search(value.get("description", "")) for word in words)
     }
     return _table(found, []) if found else ""
@@ -40,7 +34,7 @@ def mentioned_table(names: Iterable[str]) -> str:
 def transports_table(name: str, kin: Iterable[str], others: Iterable[str]) -> str:
     """Return a transport and its kin as a Markdown table: those called `name-…` and not among the others."""
     lines = ["| `transport` | |", "| --- | --- |"]
-    for entry in _schema()["$defs"]["Transport"]["oneOf"]:
+    for entry in study_schema()["$defs"]["Transport"]["oneOf"]:
         word = entry["const"]
         if word == name or word in kin or (word.startswith(f"{name}-") and word not in others):
             lines.append(f"| `{word}` | {' '.join(entry.get('description', '').split())} |")
@@ -86,7 +80,7 @@ def _one(choice: Mapping[str, Any]) -> str:
         name = choice["$ref"].rsplit("/", 1)[1]
         if name in UNITS:
             return UNITS[name]
-        target = _schema()["$defs"][name]
+        target = study_schema()["$defs"][name]
         words = [entry["const"] for entry in target.get("oneOf", ()) if "const" in entry] or target.get(
             "enum", ()
         )

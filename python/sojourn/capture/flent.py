@@ -22,9 +22,9 @@ import polars as pl
 from sojourn import _core
 from sojourn.capture.export import refuse_video
 from sojourn.errors import SojournError
-from sojourn.results.packet_log import ONE_QUEUE, table
+from sojourn.results.packet_log import table
 from sojourn.study import Point
-from sojourn.study.links import base_rtt_ns
+from sojourn.study.links import WAYS, base_rtt_ns
 from sojourn.study.units import nanoseconds
 
 FORMAT = 4
@@ -44,10 +44,10 @@ def flent(point: Point, step_s: float = STEP_S) -> dict[str, Any]:
     """
     refuse_video(point)
     document = point.document
-    names = tuple(_core.links(point.text)) if document["path"].get("hop") else ONE_QUEUE
+    names = tuple(_core.links(point.text)) if document["path"].get("hop") else WAYS
     log = table(_core.run(point.text, log=True)["packets"], names)
     # In the order in which the clients see them: of several hops, the first is theirs.
-    links = {word: [name for name in names if name.split(".")[-1] == word] for word in ("down", "up")}
+    links = {word: [name for name in names if name.split(".")[-1] == word] for word in WAYS}
     duration = nanoseconds(document["duration"]) / 1e9
     steps = math.ceil(round(duration / step_s, 9))
     if steps > _MOST_STEPS:

@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from sojourn.capture.workload import Workload
+from sojourn.study.links import WAYS
 
 _WAITS = {"mean": "mean_ms", "p50": "p50_ms", "p95": "p95_ms", "p99": "p99_ms", "max": "max_ms"}
 _LEAST_PKTS = 100
@@ -53,7 +54,7 @@ def measured(
             how = "Queueing delay: as sojourn measure infers it from the captures."
             if (number := way.get(theirs)) is not None:
                 yield f"links.{link}.queue_delay_ms.{ours}", number, how
-    told = [(link, *_segments(tcp, link), _datagrams(found.connections, link)) for link in ("down", "up")]
+    told = [(link, *_segments(tcp, link), _datagrams(found.connections, link)) for link in WAYS]
     if any(seen and datagrams > _MOST_DATAGRAMS * (seen + datagrams) for _, seen, _, datagrams in told):
         how = "Sent again: segments of TCP, or overtaken; the link's loss would be of datagrams, too."
         yield "flows.retransmits", float(sum(again for _, _, again, _ in told)), how

@@ -1,13 +1,11 @@
 """What a report says beside its figures: what was run or read, its limits, how to make it again."""
 
-import json
 import re
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sojourn import _core
 from sojourn.errors import counted, spaced
 from sojourn.report.figures.values import axis_name, lower
 from sojourn.report.provenance import shipped
@@ -19,6 +17,7 @@ from sojourn.results.path import look_up
 from sojourn.study import label_text
 from sojourn.study.links import way_of
 from sojourn.study.replications import AUTO, most
+from sojourn.study.schema import study_schema
 
 
 def study_folders(found: Results) -> list[Path]:
@@ -242,5 +241,5 @@ def _seed(found: Results) -> str:
     if seed is not None:
         return str(seed)
     recorded = found.record.get("seed")
-    usual = json.loads(_core.schema()).get("properties", {}).get("seed", {}).get("default", 1)
+    usual = study_schema().get("properties", {}).get("seed", {}).get("default", 1)
     return f"{usual if recorded is None else recorded} (the default)"

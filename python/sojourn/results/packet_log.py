@@ -31,6 +31,7 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from sojourn import _core
+from sojourn.study.links import WAYS
 
 ROWS_TOGETHER = 1 << 18
 """Rows in a group of the file: a reader needs memory for a few of them."""
@@ -42,14 +43,10 @@ _LOOK_S = 0.2
 Made = TypeVar("Made")
 
 
-ONE_QUEUE = ("down", "up")
-"""The links of a path with one queue each way."""
-
-
 @cache
-def schema(links: tuple[str, ...] = ONE_QUEUE) -> dict[str, pl.DataType]:
+def schema(links: tuple[str, ...] = WAYS) -> dict[str, pl.DataType]:
     """Return the columns of the packet log and their types, for a scenario with these links."""
-    journey = {"journey": pl.UInt32()} if len(links) > len(ONE_QUEUE) else {}
+    journey = {"journey": pl.UInt32()} if len(links) > len(WAYS) else {}
     return {
         "link": pl.Enum(links),
         "packet": pl.UInt32(),
@@ -65,7 +62,7 @@ def schema(links: tuple[str, ...] = ONE_QUEUE) -> dict[str, pl.DataType]:
     } | journey
 
 
-def table(columns: Mapping[str, Any], links: tuple[str, ...] = ONE_QUEUE) -> pl.DataFrame:
+def table(columns: Mapping[str, Any], links: tuple[str, ...] = WAYS) -> pl.DataFrame:
     """Return the engine's columns as a data frame, with names for codes and nulls where nothing was."""
     types = schema(links)
     frame = pl.DataFrame({name: columns[name] for name in types})
@@ -93,7 +90,7 @@ def run_into(text: str, file: BinaryIO, clips: Mapping[int, Any] | None = None) 
 def write_while(
     work: Callable[[Callable[[dict[str, Any]], None]], Made],
     file: BinaryIO,
-    links: tuple[str, ...] = ONE_QUEUE,
+    links: tuple[str, ...] = WAYS,
 ) -> Made:
     """Do work that makes a packet log in pieces, and write it as Parquet meanwhile, in bounded memory.
 

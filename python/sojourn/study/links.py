@@ -10,6 +10,7 @@ from typing import Any
 from sojourn.study.units import nanoseconds
 
 WAYS = ("down", "up")
+"""The links of a path with one queue each way, in the order of the packet log's codes."""
 SIMULATED_HOSTS = {"jitter": "answer", "reading": "read"}
 """Keys of a path that say how simulated hosts behave, and what they do: real ones are not asked."""
 

@@ -1,14 +1,12 @@
 """What a study file lacks is said with what may stand there: the choices, or what it is and an example."""
 
-import json
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
 from itertools import chain
 from typing import Any
 
-from sojourn import _core
+from sojourn.study.schema import study_schema
 from sojourn.study.toml import toml, toml_value
 
 _LACKS = re.compile(r"missing field `([^`]+)`(?=$|\n)")
@@ -48,7 +46,7 @@ def explained(message: str, text: str, sets: Iterable[tuple[str, str]] = ()) -> 
         document = {}
     lacking = chain(
         _lacking_in_sets(sets, key),
-        _lacking(_schema(), document, key),
+        _lacking(study_schema(), document, key),
         _lacking_in_sweep(document.get("sweep"), key),
     )
     # It may be nowhere in what was read: then wherever the schema asks for such a key.
@@ -68,11 +66,6 @@ def explained_of_queue(message: str, queue: Mapping[str, Any]) -> str:
     here = _lacking({"$ref": "#/$defs/QueueSpec"}, queue, found[1])
     wanted = next(here, None) or _of_one_kind(found[1])  # it may be written by another of its names
     return message if wanted is None else message.replace(found[0], found[0] + _expected(found[1], wanted), 1)
-
-
-@cache
-def _schema() -> dict[str, Any]:
-    return json.loads(_core.schema())
 
 
 def _lacking(schema: Mapping[str, Any], value: Any, key: str) -> Iterator[Mapping[str, Any]]:
@@ -104,7 +97,7 @@ def _lacking(schema: Mapping[str, Any], value: Any, key: str) -> Iterator[Mappin
 def _lacking_in_sweep(sweep: Any, key: str) -> Iterator[Mapping[str, Any]]:
     """Yield the rule of a key for each value of a sweep that must have it and does not."""
     for axis, values in sweep.items() if isinstance(sweep, Mapping) else ():
-        for rule in _at(_schema(), axis.split(".")):
+        for rule in _at(study_schema(), axis.split(".")):
             for value in values if isinstance(values, list) else ():
                 yield from _lacking(rule, value, key)
 
@@ -119,7 +112,7 @@ def _lacking_in_sets(sets: Iterable[tuple[str, str]], key: str) -> Iterator[Mapp
         first, _, axis = name.partition(".")
         if first == "sweep" and axis:
             yield from _lacking_in_sweep({axis.replace('"', ""): value}, key)
-        for rule in _at(_schema(), name.split(".")):
+        for rule in _at(study_schema(), name.split(".")):
             yield from _lacking(rule, value, key)
 
 
@@ -139,7 +132,7 @@ def _at(schema: Mapping[str, Any], names: list[str]) -> Iterator[Mapping[str, An
 
 def _of_one_kind(key: str) -> Mapping[str, Any] | None:
     """Return the rule of a key if all tables that must have it have one rule for it."""
-    rules = list(_required(_schema(), key))
+    rules = list(_required(study_schema(), key))
     return (
         rules[0] if rules and all(_expected(key, one) == _expected(key, rules[0]) for one in rules) else None
     )
@@ -185,7 +178,7 @@ def _example(key: str, schema: Mapping[str, Any]) -> Any:
 
 def _resolved(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     name = schema.get("$ref")
-    return schema if name is None else _schema()["$defs"][name.rpartition("/")[2]]
+    return schema if name is None else study_schema()["$defs"][name.rpartition("/")[2]]
 
 
 def _kinds(schema: Mapping[str, Any]) -> list[str]:

@@ -9,11 +9,11 @@ pub struct Address(pub u128);
 
 impl Address {
     #[inline(always)]
-    pub(super) fn v4(bytes: &[u8]) -> Self {
+    pub(crate) fn v4(bytes: &[u8]) -> Self {
         Self(0xffff_0000_0000 | u128::from(u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])))
     }
     #[inline]
-    pub(super) fn v6(bytes: &[u8]) -> Self {
+    pub(crate) fn v6(bytes: &[u8]) -> Self {
         let mut all = [0; 16];
         all.copy_from_slice(&bytes[..16]);
         Self(u128::from_be_bytes(all))

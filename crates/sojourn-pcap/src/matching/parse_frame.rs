@@ -65,54 +65,13 @@ pub(super) fn parse_frame(frame: &Frame<'_>, prefix: usize) -> Option<Seen> {
     let data = frame.data.get(at..)?;
     let on_wire = (frame.wire_len as usize).saturating_sub(at);
     let mut hash = DefaultHasher::new();
-    let (source, destination, protocol, ttl, size, header) = match data.first()? >> 4 {
-        4 => {
-            let header = usize::from(data[0] & 15) * 4;
-            if header < 20 {
-                return None;
-            }
-            // Length, identification, fragment.
-            hash.write(data.get(2..8)?);
-            let length = usize::from(be16(data, 2)?);
-            let address = |at: usize| {
-                Some(Address::from(std::net::IpAddr::from(<[u8; 4]>::try_from(data.get(at..at + 4)?).ok()?)))
-            };
-            let size = if length == 0 { on_wire } else { length };
-            let later_fragment = be16(data, 6)? & 0x1fff != 0;
-            let protocol = *data.get(9)?;
-            (address(12)?, address(16)?, if later_fragment { 0 } else { protocol }, data[8], size, header)
-        }
-        6 => {
-            // Flow label, length.
-            hash.write(&[data.get(1)? & 15]);
-            hash.write(data.get(2..6)?);
-            let length = usize::from(be16(data, 4)?);
-            let address = |at: usize| {
-                Some(Address::from(std::net::IpAddr::from(<[u8; 16]>::try_from(data.get(at..at + 16)?).ok()?)))
-            };
-            let size = if length == 0 { on_wire } else { length + 40 };
-            let (protocol, header) = after_extensions(data)?;
-            (address(8)?, address(24)?, protocol, *data.get(7)?, size, header)
-        }
-        _ => return None,
-    };
+    let Header { source, destination, protocol, ttl, size, length } = header(data, on_wire, &mut hash)?;
     hash.write_u128(source.0);
     hash.write_u128(destination.0);
     hash.write_u8(protocol);
     let held = data.len().min(size);
     let counted = &data[..held.min(prefix)];
-    let body = counted.get(header..).unwrap_or(&[]);
-    let checksum = match protocol {
-        TCP => 16,
-        UDP => 6,
-        _ => usize::MAX,
-    };
-    if body.len() >= checksum.saturating_add(2) {
-        hash.write(&body[..checksum]);
-        hash.write(&body[checksum + 2..]);
-    } else {
-        hash.write(&body[..body.len().min(checksum)]);
-    }
+    write_body(protocol, counted.get(length..).unwrap_or(&[]), &mut hash);
     let mut seen = Seen {
         time_ns: frame.time_ns,
         tuple: Tuple { source, destination, ports: (0, 0), protocol },
@@ -125,13 +84,13 @@ pub(super) fn parse_frame(frame: &Frame<'_>, prefix: usize) -> Option<Seen> {
         identity: hash.finish(),
         cut_at: (data.len() < size).then_some(data.len()),
     };
-    let body = data[..held].get(header..).unwrap_or(&[]);
+    let body = data[..held].get(length..).unwrap_or(&[]);
     if matches!(protocol, TCP | UDP) && body.len() >= 4 {
         seen.tuple.ports = (be16(body, 0)?, be16(body, 2)?);
     }
     if protocol == TCP && body.len() >= 14 {
         let flags = body[13];
-        let payload = (size - header).saturating_sub(usize::from(body[12] >> 4) * 4) as u32;
+        let payload = (size - length).saturating_sub(usize::from(body[12] >> 4) * 4) as u32;
         let opens_or_closes = flags & 0b11 != 0;
         seen.seq = be32(body, 4)?;
         seen.ack = (flags & 0b1_0000 != 0).then_some(be32(body, 8)?);
@@ -143,6 +102,66 @@ pub(super) fn parse_frame(frame: &Frame<'_>, prefix: usize) -> Option<Seen> {
         };
     }
     Some(seen)
+}
+
+/// What an IP header says.
+struct Header {
+    source: Address,
+    destination: Address,
+    /// 0 of a fragment that is not the first: it has no transport header.
+    protocol: u8,
+    ttl: u8,
+    /// Bytes of the packet, and of the header with its extensions.
+    size: usize,
+    length: usize,
+}
+
+/// The IP header of a packet; those of its fields that no router changes, addresses aside, are written to the hash.
+#[inline]
+fn header(data: &[u8], on_wire: usize, hash: &mut DefaultHasher) -> Option<Header> {
+    match data.first()? >> 4 {
+        4 => {
+            let length = usize::from(data[0] & 15) * 4;
+            if length < 20 {
+                return None;
+            }
+            // Length, identification, fragment.
+            hash.write(data.get(2..8)?);
+            let total = usize::from(be16(data, 2)?);
+            let size = if total == 0 { on_wire } else { total };
+            let later_fragment = be16(data, 6)? & 0x1fff != 0;
+            let protocol = if later_fragment { 0 } else { *data.get(9)? };
+            let (source, destination) = (Address::v4(data.get(12..16)?), Address::v4(data.get(16..20)?));
+            Some(Header { source, destination, protocol, ttl: data[8], size, length })
+        }
+        6 => {
+            // Flow label, length.
+            hash.write(&[data.get(1)? & 15]);
+            hash.write(data.get(2..6)?);
+            let total = usize::from(be16(data, 4)?);
+            let size = if total == 0 { on_wire } else { total + 40 };
+            let (protocol, length) = after_extensions(data)?;
+            let (source, destination) = (Address::v6(data.get(8..24)?), Address::v6(data.get(24..40)?));
+            Some(Header { source, destination, protocol, ttl: *data.get(7)?, size, length })
+        }
+        _ => None,
+    }
+}
+
+/// Write what a packet carries to the hash, without the transport's checksum.
+#[inline]
+fn write_body(protocol: u8, body: &[u8], hash: &mut DefaultHasher) {
+    let checksum = match protocol {
+        TCP => 16,
+        UDP => 6,
+        _ => usize::MAX,
+    };
+    if body.len() >= checksum.saturating_add(2) {
+        hash.write(&body[..checksum]);
+        hash.write(&body[checksum + 2..]);
+    } else {
+        hash.write(&body[..body.len().min(checksum)]);
+    }
 }
 
 /// The transport protocol of an IPv6 packet and where its header begins; 0 for a later fragment.

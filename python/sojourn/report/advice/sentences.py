@@ -10,6 +10,7 @@ from sojourn.report.advice.names import About, article, between, named, number, 
 from sojourn.report.answer.cells import listed
 from sojourn.report.answer.scores import MATTERS, OWN_SCALE
 from sojourn.report.figures.values import upper
+from sojourn.study.links import WAYS
 from sojourn.study.units import percent
 
 _SCALE = ((4.5, "excellent"), (3.5, "good"), (2.5, "fair"), (1.5, "poor"), (0.0, "bad"))
@@ -27,7 +28,7 @@ _NAMED = 3
 def title(about: About) -> str:
     """Return the question."""
     line = about["line"]
-    rates = " and ".join(f"{_spaced(line[way])}/s {way}" for way in ("down", "up"))
+    rates = " and ".join(f"{_spaced(line[way])}/s {way}" for way in WAYS)
     return f"Which queue for {rates}, at {_spaced(line['rtt'])}?"
 
 
@@ -334,7 +335,7 @@ def _of_runs(runs: int, of: int) -> str:
 
 
 def _is_advised(about: About, one: About) -> bool:
-    return {way: one[way] for way in ("down", "up")} == about["recommended"]
+    return {way: one[way] for way in WAYS} == about["recommended"]
 
 
 def unscored(about: About) -> list[str]:

@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 from sojourn import _core
+from sojourn.study.schema import study_schema
 
 _NOT_SETTINGS = frozenset(
     {"name", "description", "figures", "sweep", "reproduces", "findings", "goals", "measured"}
@@ -27,7 +28,7 @@ def changed(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[tuple[s
 @cache
 def _by_default() -> dict[str, Any]:
     """Return the plain values that a study has where it does not say them."""
-    keys = json.loads(_core.schema())["properties"]
+    keys = study_schema()["properties"]
     return {
         key: of["default"] for key, of in keys.items() if isinstance(of.get("default"), str | int | float)
     }

@@ -19,6 +19,7 @@ from sojourn.report.explore.scale import described
 from sojourn.report.figures.values import value
 from sojourn.results.causes import CAUSES
 from sojourn.study.identity import RESULT_FORMAT, engine
+from sojourn.study.schema import study_schema
 
 MODULE = "engine.wasm"
 _NAMED = re.compile(rb"sojourn-engine([0-9a-f]{32})")
@@ -61,7 +62,7 @@ def live_part() -> Live:
             "sources than this package (`make setup` builds it again)."
         )
     text = base64.b64encode(gzip.compress(module, 9, mtime=0)).decode()
-    return Live(text, offers=offers(json.loads(_core.schema())))
+    return Live(text, offers=offers(study_schema()))
 
 
 def offers(schema: Mapping[str, Any]) -> dict[str, Any]:

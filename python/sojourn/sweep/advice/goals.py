@@ -10,6 +10,7 @@ from sojourn.qoe.voice import DIRECTIONS
 from sojourn.report.answer.goals import Goal, named
 from sojourn.report.figures.values import lower, value
 from sojourn.study.bounds import beyond
+from sojourn.study.links import WAYS
 from sojourn.study.thresholds import Threshold, thresholds
 
 _GOAL = re.compile(r"\s*([a-z][a-z0-9_.-]*)\s*(>=|<=)\s*([0-9.eE+-]+)\s*")
@@ -57,7 +58,7 @@ def read_goal(text: str, users: Iterable[str]) -> list[Goal]:
 
 def _threshold(threshold: Threshold, users: list[str]) -> list[Goal]:
     heads = {*users, "links", *(["network"] if set(users) & set(PLAYERS) else [])}
-    limits = threshold.judged(lambda path: path.partition(".")[0] in heads, ("down", "up"))
+    limits = threshold.judged(lambda path: path.partition(".")[0] in heads, WAYS)
     for limit in limits:
         if (head := limit.value.partition(".")[0]) not in heads:
             needed = " or ".join(PLAYERS) if head == "network" else head

@@ -12,6 +12,8 @@ from typing import Any
 
 from sojourn import _core
 from sojourn.errors import SojournError, quoted
+from sojourn.study.links import WAYS
+from sojourn.study.schema import study_schema
 from sojourn.study.units import FULL_PACKET_BYTES, bits_per_second, seconds
 
 FULL_BITS = 8 * FULL_PACKET_BYTES
@@ -51,7 +53,7 @@ class Line:
             ]
             for way, rate in (("down", down), ("up", up))
         ]
-        for way, rate in zip(("down", "up"), rates, strict=True):
+        for way, rate in zip(WAYS, rates, strict=True):
             if rate == "unlimited":
                 raise SojournError(
                     f"--{way} unlimited: a link without a rate has no queue; write its rate, as 16Mbit"
@@ -60,7 +62,7 @@ class Line:
         if seconds(path["client-delay"]) + seconds(path["server-delay"]) <= 0:
             raise SojournError(f"--rtt {rtt}: a round trip takes time; write one above zero, as 40ms")
         line = cls(*rates, re.sub(r"\s", "", rtt))
-        for way in ("down", "up"):
+        for way in WAYS:
             if line.packets(way, line.rtt_s) > _MOST_PACKETS:
                 raise SojournError(
                     f"--{way} {getattr(line, way)} at --rtt {line.rtt}: a round trip holds more than "
@@ -99,8 +101,8 @@ def point(option: str, path: Mapping[str, Any], **more: Any) -> dict[str, Any]:
 @cache
 def user_kinds() -> tuple[str, ...]:
     """Return the kinds of users that studies know."""
-    schema = json.loads(_core.schema())["$defs"]["Users"]
-    return tuple(one["properties"]["kind"]["const"] for one in schema["oneOf"])
+    users = study_schema()["$defs"]["Users"]
+    return tuple(one["properties"]["kind"]["const"] for one in users["oneOf"])
 
 
 def read_users(text: str) -> dict[str, int]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from sojourn import _core
 from sojourn.errors import SojournError, quoted
+from sojourn.study.links import WAYS
 
 Flows = list[dict[str, Any]]
 SHIPPED: Flows = []
@@ -66,7 +67,7 @@ def flows_down_up(loads: dict[str, Flows]) -> tuple[int, int] | None:
             (sum(f.get("count", 1) for f in flows if f.get("direction") == way) for flows in loads.values()),
             default=0,
         )
-        for way in ("down", "up")
+        for way in WAYS
     ]
     return max(most[0], 1), max(most[1], 1)
 

@@ -1,4 +1,4 @@
-"""Real adaptive video: players of the web in a Chromium without a window; segments of the study's sizes."""
+"""Real adaptive video: dash.js in a Chromium without a window, on segments of the study's sizes."""
 
 from importlib.util import find_spec
 
