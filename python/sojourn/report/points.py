@@ -130,7 +130,7 @@ def _sorted_by(labels: list[str], stand: tuple[dict[str, float], str] | None) ->
 def _limit(number: float | None) -> Entry:
     if number is None:
         return Entry("–")
-    return Entry(f"{number:.4g}" if number < 100 else spaced(number), number)
+    return Entry(f"{number:,.4g}" if number < 100 else spaced(number), number)
 
 
 def _limit_title(name: str) -> str:
