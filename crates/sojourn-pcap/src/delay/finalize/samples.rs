@@ -235,8 +235,8 @@ impl Finalized<'_> {
         (echoed && hosts.remote(host, peer)).then_some(track.round_trip_base + track.unassigned)
     }
 
-    /// What the delays of a sample's flow and direction may lack, ns: 0 where its base is that of an empty queue and its
-    /// own transmission is known, infinite where nothing bounds it.
+    /// What the delays of a sample's flow and direction may lack, ns: 0 where its base is that of an empty queue and
+    /// its own transmission is known, infinite where nothing bounds it.
     pub fn missing(&self, flow: u32, toward: bool) -> f64 {
         self.sampler(flow).map_or(f64::INFINITY, |sampler| sampler.lacks(toward))
     }
