@@ -329,6 +329,22 @@ def test_what_a_parser_refuses_is_one_sentence(said: str, sentence: str) -> None
     assert cli._sentence(left) == "No argument or option takes '5.3.1', 'x'."
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["measure", "x", "--min-samples", "2.9"],
+        ["suite", "rfc7928", "--seeds", "0.5"],
+        ["run", "x", "--jobs", "1.0"],
+    ],
+)
+def test_a_number_that_is_not_whole_is_not_rounded(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    *_, option, number = words
+    assert cli.call(words) == Exit.INPUT
+    assert f'Invalid value for {option}: unable to convert "{number}" into int.' in capsys.readouterr().err
+
+
 def test_a_command_that_is_none_is_named_with_what_is_meant(capsys: pytest.CaptureFixture[str]) -> None:
     for given, meant in (
         (["rum", "x.toml"], "'rum'; did you mean run?"),

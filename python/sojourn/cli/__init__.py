@@ -11,13 +11,13 @@ import shlex
 import signal
 import sys
 from collections.abc import Sequence
-from typing import IO, TYPE_CHECKING, Any, NoReturn, cast
+from typing import IO, TYPE_CHECKING, Any, NoReturn, cast, get_args
 
 from sojourn.cli.exit import INTERRUPTED, Exit, Interrupted, warn
 from sojourn.errors import SojournError, quoted
 
 if TYPE_CHECKING:
-    from cyclopts import App, CycloptsError
+    from cyclopts import App, CycloptsError, Token
 
 VERBS = {
     "run": "simulate the points of studies that are not on disk yet",
@@ -137,7 +137,7 @@ def application() -> App:
     """Return the parser of the command line."""
     from cyclopts import App, Parameter
 
-    every = Parameter(negative=(), show_default=_shown)
+    every = Parameter(negative=(), show_default=_shown, converter=_unrounded)
     app = App(
         name="sojourn",
         version=_version,
@@ -148,6 +148,17 @@ def application() -> App:
     for verb in VERBS:
         app.command(f"sojourn.cli.{verb}:{verb}", name=verb, help_epilogue="")
     return app
+
+
+def _unrounded(wanted: Any, tokens: Sequence[Token]) -> object:
+    """Convert words as the parser does, but round none where a whole number is wanted."""
+    from cyclopts import convert
+
+    if wanted is int or int in get_args(wanted):
+        for token in tokens:
+            if "." in token.value:
+                raise ValueError(f'unable to convert "{token.value}" into int')
+    return convert(wanted, tokens)
 
 
 def _shown(default: object) -> str | None:
