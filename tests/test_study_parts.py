@@ -186,7 +186,7 @@ def test_limits_that_are_not_in_packets_are_told_in_words() -> None:
         "0.12",
     ]
     assert (
-        show._number(None, "score") == "" and show._plain(1 / 3) == "0.333333" and show._plain("ä") == '"ä"'
+        show._number(None, "score") == "–" and show._plain(1 / 3) == "0.333333" and show._plain("ä") == '"ä"'
     )
 
 
