@@ -5,6 +5,10 @@
 //! then do not follow each other, and behind several slow links in a row no spacing agrees. A queue that somebody else
 //! fills, and that never changes, looks the same: so what the least delays show is left out, and delays are lower
 //! bounds. Two lengths prove it: transmission is in proportion to them, and a queue's delay is not.
+//!
+//! Source: pathchar (V. Jacobson, 1997; A. B. Downey, SIGCOMM 1999), which takes the slope of least round trips over
+//! lengths for a link's rate. Difference: packets are those that are there, so that lengths may be one, and the line
+//! goes through the least of short ones.
 
 use crate::delay::finalize::first_look::least_delays::SHORT;
 use crate::delay::finalize::queueing_delay::DELAYED_ACK;
