@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 from conftest import Command
 from sojourn.capture import CaptureError, workload_study
-from sojourn.capture.workload import Workload, _notes, _table
+from sojourn.capture.workload import Stood, Workload, _notes, _table
 from sojourn.capture.workload_measured import measured
 from sojourn.capture.workload_study import (
     Written,
@@ -83,8 +83,8 @@ def test_a_link_that_was_filled_has_its_rate_and_its_longest_wait_is_its_buffer(
     assert (made["name"], made["measured"], made["duration"]) == ("office", "office-measured.csv", "10000ms")
     [flow] = made["flows"]
     assert flow == {
-        "source": {"kind": "recorded", "file": "w.parquet"}, "transport": "cubic", "direction": "down",
-        "mss": "1200B", "initial-window": 10,
+        "source": {"kind": "recorded", "file": "w.parquet"}, "transport": "cubic", "stack": "linux",
+        "direction": "down", "mss": "1200B", "initial-window": 10,
     }  # fmt: skip
     assert made["record"] == {"flows": True}
     assert written.notes == [
@@ -337,3 +337,50 @@ INGRESS = Path(__file__).parent / "data" / "loss_small_pfifo" / "ingress.pcap.gz
 def test_the_file_to_write_is_named_as_other_commands_name_it(sojourn: Command, option: str) -> None:
     sojourn("workload", INGRESS, option, "w.parquet")
     assert (sojourn.cwd / "w.parquet").is_file()
+
+
+def test_packets_that_stood_in_a_queue_tell_its_rate_and_what_it_held(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # A second of 1 Mbit/s came down, and packets stood for a half; of what went up 5 % were lost.
+    came = busy(down=np.where(np.arange(100) < 10, 12_500, 0))
+    stood = {"down": Stood(400, S // 2, 125_000, 80_000_000), "up": Stood(400, S // 2, 62_500, 0)}
+    of = found(busy=came, stood=stood)
+    waits = {"down": {"max_ms": 120.0}, "up": {"max_ms": 40.0}}
+    made, _, written = study(of, monkeypatch, **waits)
+    rates = [made["path"][link]["rate"] for link in ("down", "up")]
+    assert rates == ["2000000bit", f"{1_000_000 * (1 - 3 / 60):.0f}bit"]
+    # 80 ms that two in a row waited; the 120 of one alone are nobody's queue. Upwards no two did.
+    assert [made["path"][link]["queue"]["limit"] for link in ("down", "up")] == ["20000B", "4750B"]
+    assert written.notes == [
+        f"the link {link}: it was not always filled; it carried {rate} in the 0.5 s in which packets "
+        "stood in its queue"
+        for link, rate in (("down", "2 Mbit/s"), ("up", "950 kbit/s"))
+    ]
+    # For less than that they tell nothing; nor do they where more came than the queue would let through.
+    for told in (Stood(400, S // 11, 125_000, 0), Stood(400, S // 2, 50_000, 0)):
+        made, *_ = study(replace(of, stood={"down": told}), monkeypatch, **waits)
+        assert made["path"]["down"]["rate"] == "1000000bit", told
+
+
+def test_a_queue_that_lost_nothing_holds_a_round_trip_at_least(monkeypatch: pytest.MonkeyPatch) -> None:
+    for again, limit in ((0, "40000B"), (1, "5000B")):
+        of = found(
+            connections=connections({"b_again_pkts": again}),
+            stood={"down": Stood(400, S, 1_000_000, 5_000_000)},
+        )
+        made, _, written = study(of, monkeypatch, down={"max_ms": 5.0})
+        assert made["path"]["down"]["queue"]["limit"] == limit
+        assert (
+            "nothing was lost on the link down, so its buffer holds more than the 5000 bytes that waited at "
+            "most: it is one bandwidth-delay product" in written.notes
+        ) == (not again)
+
+
+def test_a_queue_that_drops_though_it_is_seldom_long_may_be_no_fifo(monkeypatch: pytest.MonkeyPatch) -> None:
+    def said(again: int, p95_ms: float) -> bool:
+        of = found(connections=connections({"b_again_pkts": again}))
+        *_, written = study(of, monkeypatch, down={"max_ms": 80.0, "p95_ms": p95_ms})
+        return any("may drop before it is full" in note for note in written.notes)
+
+    assert [said(10, 39.0), said(10, 40.0), said(9, 39.0)] == [True, False, False]

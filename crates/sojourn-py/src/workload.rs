@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sojourn_pcap::decode::Address;
 use sojourn_pcap::read::{Capture, copies_left_out};
-use sojourn_pcap::workload::{Extractor, Options, Recorded};
+use sojourn_pcap::workload::{Extractor, Options, Recorded, Stood};
 
 use crate::columns::columns;
 use crate::error::CaptureError;
@@ -66,6 +66,10 @@ pub(crate) fn workload<'py>(
         acknowledged: |(_, bytes)| bytes[2], datagrams: |(_, bytes)| bytes[3],
     })?;
     result.set_item("busy", busy)?;
+    for (link, stood) in ["down", "up"].into_iter().zip(workload.stood) {
+        let Stood { pairs, time_ns, bytes, longest_ns } = stood;
+        result.set_item(format!("stood_{link}"), (pairs, time_ns, bytes, longest_ns))?;
+    }
     result.set_item("damage", damage)?;
     Ok(result)
 }

@@ -33,8 +33,9 @@ One row a connection, or a flow of datagrams, in order of their starts:
 
 import ipaddress
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -52,6 +53,19 @@ _OPEN_LOOP = 0.1
 """Datagrams with a larger share of the bytes decide what a replay meets."""
 _LONGEST_NS = 2**60
 """Longest time that a workload's reader takes."""
+
+
+class Stood(NamedTuple):
+    """What stood in the queue of a link, packet behind packet."""
+
+    pairs: int = 0
+    """Pairs of packets between which the link did not pause."""
+    time_ns: int = 0
+    """The time between them."""
+    bytes: int = 0
+    """What left meanwhile; away from the captures, what was lost is among it."""
+    longest_ns: int = 0
+    """The longest wait that two packets in a row had."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +86,8 @@ class Workload:
     those away from the captures, payload that was ``acknowledged`` then, and ``datagrams``.
 
     They are the simulator's: whatever the capture's link layer adds, and with the headers of IPv4."""
+    stood: Mapping[str, Stood] = field(default_factory=dict)
+    """What stood in the queues ``down`` and ``up``."""
 
 
 def read(captures: Sequence[str | os.PathLike[str]], clients: Sequence[str] = ()) -> Workload:
@@ -114,6 +130,7 @@ def read(captures: Sequence[str | os.PathLike[str]], clients: Sequence[str] = ()
     if networks and not any(host in network for host in hosts for network in networks):
         raise SojournError(f"--clients {', '.join(clients)}: no host of the captures is one of these")
     known = {key: found[key] for key in ("length_ns", "sides_by_ttl", "near_are_clients", "busy")}
+    known["stood"] = {link: Stood(*found[f"stood_{link}"]) for link in ("down", "up")}
     return Workload(connections=table, notes=_notes(found, table), **known)
 
 

@@ -17,7 +17,7 @@ from sojourn.capture.workload import Workload
 from sojourn.study.links import WAYS
 
 _WAITS = {"mean": "mean_ms", "p50": "p50_ms", "p95": "p95_ms", "p99": "p99_ms", "max": "max_ms"}
-_LEAST_PKTS = 100
+LEAST_PKTS = 100
 """Fewer segments than this tell nothing of loss."""
 _MOST_DATAGRAMS = 0.1
 """Share of a link's packets: what its segments lose is the link's loss to no more than this."""
@@ -54,12 +54,12 @@ def measured(
             how = "Queueing delay: as sojourn measure infers it from the captures."
             if (number := way.get(theirs)) is not None:
                 yield f"links.{link}.queue_delay_ms.{ours}", number, how
-    told = [(link, *_segments(tcp, link), _datagrams(found.connections, link)) for link in WAYS]
+    told = [(link, *segments(tcp, link), _datagrams(found.connections, link)) for link in WAYS]
     if any(seen and datagrams > _MOST_DATAGRAMS * (seen + datagrams) for _, seen, _, datagrams in told):
         how = "Sent again: segments of TCP, or overtaken; the link's loss would be of datagrams, too."
         yield "flows.retransmits", float(sum(again for _, _, again, _ in told)), how
     for link, seen, again, datagrams in told:
-        if seen >= _LEAST_PKTS and datagrams <= _MOST_DATAGRAMS * (seen + datagrams):
+        if seen >= LEAST_PKTS and datagrams <= _MOST_DATAGRAMS * (seen + datagrams):
             how = (
                 "Loss: segments sent again or overtaken; what was sent again in vain counts, too. "
                 "Single runs of one traffic differ in it by a tenth and more (docs/workload.md)."
@@ -73,7 +73,7 @@ def measured(
             yield f"connections.duration_s.p{share}", lasted / 1e9, how
 
 
-def _segments(tcp: pl.DataFrame, link: str) -> tuple[int, int]:
+def segments(tcp: pl.DataFrame, link: str) -> tuple[int, int]:
     """Return the segments with payload towards the clients (``down``) or from them, and those again."""
     from_opener = pl.col("client_opens") if link == "up" else ~pl.col("client_opens")
     either = (

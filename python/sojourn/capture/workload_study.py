@@ -1,20 +1,25 @@
 """A study around a workload: the link as captures show it, the traffic on it, and what was measured beside.
 
 Rates are of IP packets, as the simulator's are: what the link layer of a capture adds belongs to the place
-where it was taken. The rate of a direction is that of its densest second. A link that was filled shows it:
+where it was taken. The rate of a link is that at which packets left that stood in its queue one behind the
+other (:class:`sojourn.capture.workload.Stood`). Where none did for long, or where each flow has its queue and
+packets were seen before they waited, it is that of its densest second. A link that was filled shows it:
 its densest seconds are alike (five of them within 3 %). Of the link towards the capture that is what came;
 of the one away from it what was acknowledged, if most of TCP that went there was, since more may have come
 to that link than it carried, and as much of the datagrams. One that was not filled carries at least what
 came, or perhaps less than came to it, and is given the rate of the other if that is higher. The study says
 so, and of a filled link of which no waits are known, since who sends at a constant rate looks the same. The
-buffer is the longest wait that :func:`sojourn.capture.measure` infers, times the rate; where no delay can
-be inferred it is one bandwidth-delay product, which is said too. Compared are buffers of the link whose
+buffer is the longest wait that two packets in a row had, as :func:`sojourn.capture.measure` infers it, times
+the rate: one alone may be that of an acknowledgement that its receiver held back. Where nothing was lost more
+would have found room, and the buffer is a bandwidth-delay product at least. Where no delay can be inferred it
+is one. Both are said. Compared are buffers of the link whose
 packets waited longer or, where no waits are known, that carried more.
 """
 
 import csv
 import io
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,8 +29,8 @@ import numpy as np
 import polars as pl
 
 from sojourn.capture import CaptureError, measure
-from sojourn.capture.workload import Workload
-from sojourn.capture.workload_measured import measured
+from sojourn.capture.workload import Stood, Workload
+from sojourn.capture.workload_measured import LEAST_PKTS, measured, segments
 from sojourn.errors import SojournError
 from sojourn.study.units import bit_rate
 
@@ -33,6 +38,8 @@ _BINS_PER_S = 10
 _ALIKE = 0.03
 _STOOD = 2
 """Full packets, at the rate that was seen: where none waited for as many, what sent was what was alike."""
+_LOST, _SELDOM = 10, 0.5
+"""Segments sent again, and the share of the longest wait, by which a queue looks as if it dropped early."""
 _FEWEST = 5
 """Seconds that must be alike where a link was filled."""
 _NEARLY, _NEARLY_ALL = 0.05, 0.8
@@ -42,6 +49,8 @@ _MOST = 0.7
 _LONGEST_NS = 366 * 86400 * 10**9
 """The longest duration of a study."""
 _LEAST_BPS = 10_000
+_STANDING_S = 0.1
+"""Where packets stood in a queue for less in all, they tell no rate (a choice, see docs/workload.md)."""
 _SEGMENTS = (64, 64_000)
 """Segment sizes that a study may have; that of Linux's loopback is 65,483 bytes."""
 _RTT_S = 0.05
@@ -84,14 +93,15 @@ def study_of(found: Workload, captures: Sequence[Path], output: Path, study: Pat
     near = "down" if found.near_are_clients else "up"
     far = "up" if near == "down" else "down"
     waits = _waits(captures, found, near, far)
-    waited_ms = {link: float(wait["max_ms"]) for link, wait in waits.items()}
+    waited_ms = {link: _longest_ms(found, link) or float(wait["max_ms"]) for link, wait in waits.items()}
     rates = _rates(found, near, far, waited_ms, written.notes)
     rtt_s = float(found.connections["rtt_ns"].median() or 0) / 1e9
     if not rtt_s:
         rtt_s = _RTT_S
         written.notes.append(f"no round trip was seen: the path's is {1000 * rtt_s:g} ms, a choice")
     swept = max((near, far), key=lambda link: (waited_ms.get(link, 0.0), found.busy[link].sum()))
-    buffers = _buffers(rates, rtt_s, waited_ms, written.notes)
+    buffers = _buffers(found, rates, rtt_s, waited_ms, written.notes)
+    written.notes += _early(found, waits, waited_ms)
     # Shares of a small buffer may be one size.
     limits = list(dict.fromkeys(f"{max(3000, round(buffers[swept] * share))}B" for share in _WIDER))
     seconds = found.length_ns / 1e9
@@ -141,9 +151,19 @@ def _rates(
     seen = {link: _rate(found.busy[link], found.busy["bin"]) for link in (near, far)}
     if carried := _carried_bps(found, far):
         seen[far] = carried, True, 1.0
+    standing = {link: bps for link in (near, far) if (bps := _standing_bps(found, link, near, seen[link][0]))}
     rates = {}
     for link, other in (("down", "up"), ("up", "down")):
         rates[link], filled, seconds = seen[link]
+        if link in standing:
+            rates[link] = standing[link]
+            if not filled:
+                carried, stood_s = bit_rate(rates[link], 3), found.stood[link].time_ns / 1e9
+                notes.append(
+                    f"the link {link}: it was not always filled; it carried {carried} in the {stood_s:.3g} s "
+                    "in which packets stood in its queue"
+                )
+            continue
         full_ms = _STOOD * 12_000e3 / rates[link]
         # Where nothing is known of waits, seconds that are alike have to do.
         if filled and waited_ms.get(link, full_ms) >= full_ms:
@@ -168,26 +188,72 @@ def _rates(
             said = f"it was never seen filled; {came} came to it in {densest}, and it may have carried less"
         # What never filled must not become the bottleneck.
         if waited_ms.get(link, 0.0) < full_ms:
-            rates[link] = max(rates[link], seen[other][0])
+            rates[link] = max(rates[link], standing.get(other, seen[other][0]))
         why = f", as the link {other}" if rates[link] > seen[link][0] else ""
         notes.append(f"the link {link}: {said}; the study has {bit_rate(rates[link], 3)}{why}")
     return rates
 
 
+def _standing_bps(found: Workload, link: str, near: str, came_bps: int) -> int | None:
+    """Return what a link carried while packets stood in its queue, if they did for long enough."""
+    stood = found.stood.get(link, Stood())
+    if stood.time_ns < _STANDING_S * 1e9:
+        return None
+    carried_bps = stood.bytes * 8e9 / stood.time_ns
+    if link != near:
+        # What was lost came to the queue too.
+        data, again = segments(found.connections.filter("tcp"), link)
+        carried_bps *= 1 - again / max(1, data)
+    # More than that came over it: what packets seemed to wait was no queue of this link.
+    if carried_bps < _LEAST_BPS or (link == near and carried_bps < (1 - _ALIKE) * came_bps):
+        return None
+    return round(carried_bps)
+
+
+def _longest_ms(found: Workload, link: str) -> float:
+    return found.stood.get(link, Stood()).longest_ns / 1e6
+
+
 def _buffers(
-    rates: Mapping[str, int], rtt_s: float, waited_ms: Mapping[str, float], notes: list[str]
+    found: Workload,
+    rates: Mapping[str, int],
+    rtt_s: float,
+    waited_ms: Mapping[str, float],
+    notes: list[str],
 ) -> dict[str, int]:
     """Return the bytes that the queue of each link holds: of its longest wait, or of a round trip."""
     buffers = {}
+    tcp = found.connections.filter("tcp")
     for link, rate in rates.items():
-        longest_ms = waited_ms.get(link, 0.0)
-        seen = longest_ms > 0.5
-        buffers[link] = max(2 * 1500, round((longest_ms / 1e3 * rate if seen else rate * rtt_s) / 8))
-        if not seen:
+        waited, one = (max(2 * 1500, round(s * rate / 8)) for s in (waited_ms.get(link, 0.0) / 1e3, rtt_s))
+        buffers[link] = waited
+        data, again = segments(tcp, link)
+        if waited_ms.get(link, 0.0) <= 0.5:
+            buffers[link] = one
             notes.append(
                 f"no waiting could be seen on the link {link}: its buffer is one bandwidth-delay product"
             )
+        elif data >= LEAST_PKTS and not again and one > waited:
+            buffers[link] = one
+            notes.append(
+                f"nothing was lost on the link {link}, so its buffer holds more than the {waited} bytes that "
+                "waited at most: it is one bandwidth-delay product"
+            )
     return buffers
+
+
+def _early(
+    found: Workload, waits: Mapping[str, Mapping[str, Any]], waited_ms: Mapping[str, float]
+) -> Iterable[str]:
+    """Say of which links packets were lost while their queue was hardly ever long."""
+    tcp = found.connections.filter("tcp")
+    for link, way in waits.items():
+        if segments(tcp, link)[1] >= _LOST and way.get("p95_ms", math.inf) < _SELDOM * waited_ms[link]:
+            yield (
+                f"the link {link}: packets were lost though 95 in 100 waited for less than half of the "
+                "longest wait; it may drop before it is full (CoDel, PIE) or have a queue for each flow "
+                "(FQ-CoDel), and the study has FIFO queues"
+            )
 
 
 def _table(first: tuple[str, str, str], rows: Iterable[tuple[str, float, str]]) -> str:
@@ -277,10 +343,11 @@ def _text(known: Mapping[str, Any]) -> str:
         f'{link} = {{ rate = "{known["rates"][link]}bit", queue = {{ kind = "fifo", limit = "{limit}B" }} }}'
         for link, limit in sorted(known["buffers"].items(), key=lambda item: item[0] != swept)
     )
-    said = "".join(f"# {note}.\n" for note in known["notes"])
+    what = "The traffic of a capture over its link, and over the same link with other buffers."
+    said = " ".join([what, *(f"{note[0].upper()}{note[1:]}." for note in known["notes"])])
     window = f"initial-window = {known['window']}\n" if known["window"] else ""
-    return f"""# The traffic of a capture over its link, and over the same link with other buffers.
-{said}name     = {json.dumps(known["name"])}
+    return f"""name     = {json.dumps(known["name"])}
+description = {json.dumps(said)}
 measured = {json.dumps(known["measured"])}
 duration = "{known["duration"]}"
 
@@ -292,9 +359,10 @@ rtt = "{known["rtt"]}"
 
 [[flows]]
 source    = {{ kind = "recorded", file = {json.dumps(known["file"])} }}
-# A capture does not tell which congestion control ran: this is a choice for all connections of the file.
-# For one each, divide the file and give each part a group (docs/workload.md).
+# A capture does not tell which congestion control ran, nor on which system: Linux's CUBIC is a choice for all
+# connections of the file. For one each, divide the file and give each part a group (docs/workload.md).
 transport = "cubic"
+stack     = "linux"
 direction = "down"
 mss       = "{known["mss"]}B"
 {window}

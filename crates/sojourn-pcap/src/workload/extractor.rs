@@ -7,6 +7,7 @@ use super::header::extra;
 use super::on_link::on_link;
 use super::raw_turn::{LOST, NEAR_NS};
 use super::sides::{Hosts, Sides, Stand};
+use super::stood::Passed;
 use super::turns::{Recorded, Turn, Workload};
 use super::waits::{Host as Waited, Waits};
 use super::way::Answer;
@@ -76,6 +77,7 @@ pub struct Extractor {
     /// In each [`BIN_NS`]: bytes of packets that hosts near the capture sent, and hosts far from it; payload of the
     /// near hosts' that the far ones acknowledged; their datagrams; by hop limits, and by times of answers.
     busy: BTreeMap<i64, [[u64; 4]; 2]>,
+    passed: Passed,
     waits: Waits,
     copies: Copies,
     workload: Workload,
@@ -137,6 +139,7 @@ impl Extractor {
             _ => self.workload.beyond_bound += 1,
         }
         let near = self.stand(&packet, answered);
+        self.passed.add(now, size, near);
         if room {
             for (sums, near) in self.busy.entry(bin).or_default().iter_mut().zip(near) {
                 sums[usize::from(!near)] += size;
@@ -232,6 +235,11 @@ impl Extractor {
         connections.sort_by_key(|connection| connection.start_ns);
         let length_ns = since(last);
         let (sides_by_ttl, near_are_clients) = (sides.are_told, sides.near_are_clients);
+        let mut stood = [false, true]
+            .map(|ahead| self.passed.stood(&self.waits.all(ahead, |host| sides.is_far(host)), sides.sign, ahead));
+        if !near_are_clients {
+            stood.reverse();
+        }
         let busy = self.busy.iter().map(|(bin, sums)| {
             let [near, far, acknowledged, datagrams] = sums[sides.sign];
             // Towards the clients, and from them.
@@ -239,7 +247,7 @@ impl Extractor {
             (bin - first.div_euclid(BIN_NS), [down, up, acknowledged, datagrams])
         });
         let busy = busy.map(|(bin, bytes)| (bin.max(0) as u64, bytes)).collect();
-        Workload { connections, length_ns, sides_by_ttl, near_are_clients, busy, ..self.workload }
+        Workload { connections, length_ns, sides_by_ttl, near_are_clients, busy, stood, ..self.workload }
     }
 
     /// What is known of the ends of each entry.

@@ -26,6 +26,7 @@ mod on_link;
 mod queue;
 mod raw_turn;
 mod sides;
+mod stood;
 #[cfg(test)]
 mod tests;
 mod turns;
@@ -33,4 +34,5 @@ mod waits;
 mod way;
 
 pub use extractor::{Extractor, Options};
+pub use stood::Stood;
 pub use turns::{Recorded, Turn, Workload};

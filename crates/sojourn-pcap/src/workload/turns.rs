@@ -85,4 +85,6 @@ pub struct Workload {
     /// Bytes of IP packets towards the clients, and from them, bytes of payload sent away from the capture whose
     /// acknowledgement came, and of datagrams sent that way, in bins of 100 ms that are not empty.
     pub busy: Vec<(u64, [u64; 4])>,
+    /// What stood in the queues towards the clients and from them.
+    pub stood: [super::Stood; 2],
 }

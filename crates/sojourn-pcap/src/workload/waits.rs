@@ -130,6 +130,14 @@ impl Waits {
         from.max_by_key(|told| told.len()).unwrap_or_default()
     }
 
+    /// What packets from all such hosts waited, or to them, in the order in which they were seen.
+    pub(super) fn all(&self, to: bool, such: impl Fn(Address) -> bool) -> Told {
+        let of = self.told.iter().filter(|((host, toward), _)| *toward == to && such(*host));
+        let mut all: Told = of.flat_map(|(_, told)| told.iter().copied()).collect();
+        all.sort_unstable();
+        all
+    }
+
     pub(super) fn of(&self, host: Address) -> Host<'_> {
         let [from, to] = [false, true].map(|to| self.told.get(&(host, to)).map_or(&[][..], Vec::as_slice));
         let own = self.own.get(&host).copied().unwrap_or_default();

@@ -2,10 +2,13 @@
 //!
 //! That a packet without data arrived, echoes alone say: one that is not echoed was lost, or others came before its
 //! receiver had something to send. As many of them count as arrived of the data that was sent the same way, which is
-//! sent again if it is lost. Where less data went there than such packets, nothing is known of them, and none counts:
-//! the mean is a lower bound if it would be more with them.
+//! sent again if it is lost. Where less data went there than such packets, and too little to tell how much is lost,
+//! nothing is known of them, and none counts: the mean is a lower bound if it would be more with them.
 
 use crate::delay::estimate::SentAt;
+
+/// So many segments tell what share is lost, however many packets went beside them.
+const TELLING: u64 = 200;
 
 /// Packets of which nothing tells.
 #[derive(Debug, Clone, Copy)]
@@ -31,7 +34,8 @@ pub(super) struct Went {
 impl Went {
     /// The share of packets that arrives, as data tell; 0 if they are too few.
     pub(super) fn arrives(&self) -> f64 {
-        if self.data == 0 || self.data < self.unproven { 0.0 } else { 1.0 - self.again as f64 / self.data as f64 }
+        let few = self.data < self.unproven.min(TELLING);
+        if self.data == 0 || few { 0.0 } else { 1.0 - self.again as f64 / self.data as f64 }
     }
 
     /// Of all that nothing echoed as large a share, evenly.
@@ -51,6 +55,13 @@ impl Went {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn few_segments_tell_nothing_of_many_packets_beside_them() {
+        let arrives = |data, unproven| Went { data, again: data / 10, unproven }.arrives();
+        assert_eq!([(0, 0), (50, 50), (50, 51)].map(|(data, unproven)| arrives(data, unproven)), [0.0, 0.9, 0.0]);
+        assert_eq!([TELLING - 1, TELLING].map(|data| arrives(data, 9999)), [0.0, 0.9]);
+    }
 
     #[test]
     fn those_that_arrived_lie_evenly_among_those_that_may_have() {

@@ -1,0 +1,137 @@
+//! The rate of a link and what its queue held, by packets that stood in the queue one behind the other.
+//!
+//! A queue that is first in, first out does not empty between two packets if the second came before the first began to
+//! leave. So long the link sent without a pause, and what left meanwhile over that time is its rate: packet pairs and
+//! trains (S. Keshav, "A control-theoretic approach to flow control", SIGCOMM 1991; C. Dovrolis, P. Ramanathan,
+//! D. Moore, "Packet-dispersion techniques and a capacity-estimation methodology", IEEE/ACM ToN 12(6), 2004), for
+//! traffic that nobody sent to measure: that packets stood behind each other is told by their inferred waits. The rule
+//! is sojourn's own.
+
+/// Packets that are kept, 16 bytes each; of a longer capture its beginning tells.
+const MOST: usize = 1 << 22;
+/// Who waited for less may not have waited, ns: as much as inferred waits are off.
+const LITTLE: i64 = 2_000_000;
+/// So much later packets leave in another order, ns, and if more of so many do, each flow has a queue of its own.
+const APART: i64 = 1_000_000;
+const ONE_IN: u64 = 20;
+
+/// What stood in the queue of one direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stood {
+    /// Pairs of packets between which the link did not pause; the time between them, and the bytes that left meanwhile.
+    pub pairs: u64,
+    /// Nanoseconds.
+    pub time_ns: u64,
+    /// Bytes; of a direction away from the capture those that were lost are among them.
+    pub bytes: u64,
+    /// The longest wait that two packets in a row had.
+    pub longest_ns: u64,
+}
+
+/// The packets that passed, with the time, the size, and the sides of their senders by each sign.
+#[derive(Debug, Default)]
+pub(super) struct Passed(Vec<(i64, u32, [bool; 2])>);
+
+impl Passed {
+    pub(super) fn add(&mut self, at: i64, size: u64, near: [bool; 2]) {
+        if self.0.len() < MOST {
+            self.0.push((at, size.min(u64::from(u32::MAX)) as u32, near));
+        }
+    }
+
+    /// Of packets from hosts beside the capture (`ahead`: they were seen before they waited) or towards it. `told`:
+    /// when packets were seen, in order, and what they waited; `sign`: the one that tells the sides apart.
+    pub(super) fn stood(&self, told: &[(i64, i64)], sign: usize, ahead: bool) -> Stood {
+        let mut sizes: Vec<(i64, u64)> =
+            self.0.iter().filter(|(.., near)| near[sign] == ahead).map(|of| (of.0, u64::from(of.1))).collect();
+        sizes.sort_by_key(|(at, _)| *at);
+        let before = |at: i64| sizes.partition_point(|(time, _)| if ahead { *time < at } else { *time <= at });
+        let kept_until = if self.0.len() < MOST { i64::MAX } else { self.0[MOST - 1].0 };
+        let (mut found, mut disorder) = (Stood::default(), 0);
+        for pair in told.windows(2) {
+            let [(first, one), (second, other)] = [pair[0], pair[1]];
+            let apart = second.saturating_sub(first);
+            // Seen as they leave, the second waited for longer than the first is gone; before, the first for longer.
+            let waited = if ahead { one } else { other };
+            if apart > waited {
+                continue;
+            }
+            found.longest_ns = found.longest_ns.max(one.min(other).max(0) as u64);
+            let took = if ahead { apart.saturating_add(other).saturating_sub(one) } else { apart };
+            if waited < LITTLE || second > kept_until {
+                continue;
+            }
+            disorder += u64::from(took < -APART);
+            found.pairs += 1;
+            found.time_ns = found.time_ns.saturating_add_signed(took);
+            found.bytes += sizes[before(first)..before(second)].iter().map(|(_, size)| size).sum::<u64>();
+        }
+        if disorder * ONE_IN > found.pairs { Stood { longest_ns: found.longest_ns, ..Stood::default() } } else { found }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: i64 = 1_000_000;
+
+    /// A burst of ten packets of 1500 bytes every 100 ms at a link that takes 2 ms for one: when each came, and what it
+    /// waited.
+    fn bursts() -> Vec<(i64, i64)> {
+        (0..200).map(|n| (n / 10 * 100 * MS + n % 10, n % 10 * 2 * MS)).collect()
+    }
+
+    fn passed(at: impl Iterator<Item = i64>, ahead: bool) -> Passed {
+        let mut passed = Passed::default();
+        at.for_each(|at| passed.add(at, 1500, [ahead; 2]));
+        // What goes the other way is no part of it.
+        (0..5).for_each(|n| passed.add(n * 300 * MS, 9000, [!ahead; 2]));
+        passed
+    }
+
+    fn rate(stood: Stood) -> u64 {
+        stood.bytes * 8_000_000_000 / stood.time_ns
+    }
+
+    #[test]
+    fn who_stood_behind_another_left_at_the_rate_of_the_link() {
+        let came = bursts();
+        let left: Vec<_> = came.iter().map(|(at, wait)| (at + wait + 2 * MS, *wait)).collect();
+        let ahead = passed(came.iter().map(|(at, _)| *at), true).stood(&came, 0, true);
+        let behind = passed(left.iter().map(|(at, _)| *at), false).stood(&left, 1, false);
+        for stood in [ahead, behind] {
+            assert!((5_990_000..=6_010_000).contains(&rate(stood)), "{stood:?}");
+            assert!(stood.time_ns >= 300 * MS as u64 && stood.longest_ns == 16 * MS as u64, "{stood:?}");
+        }
+    }
+
+    #[test]
+    fn who_came_to_an_empty_queue_tells_nothing() {
+        let apart: Vec<_> = (0..200).map(|n| (n * 20 * MS, 3 * MS)).collect();
+        for ahead in [false, true] {
+            assert_eq!(passed(apart.iter().map(|(at, _)| *at), ahead).stood(&apart, 0, ahead), Stood::default());
+        }
+        // That close packets waited a little is within what waits are off.
+        let close: Vec<_> = (0..200).map(|n| (n * MS, LITTLE - 1)).collect();
+        let stood = passed(close.iter().map(|(at, _)| *at), true).stood(&close, 0, true);
+        assert_eq!((stood.pairs, stood.longest_ns), (0, LITTLE as u64 - 1));
+    }
+
+    #[test]
+    fn a_wait_that_no_other_packet_had_is_not_the_longest() {
+        let mut came = bursts();
+        came[57].1 += 40 * MS;
+        came[140].1 += 40 * MS;
+        let stood = passed(came.iter().map(|(at, _)| *at), true).stood(&came, 0, true);
+        assert_eq!(stood.longest_ns, 16 * MS as u64);
+    }
+
+    #[test]
+    fn where_packets_leave_in_another_order_each_flow_has_its_queue() {
+        // Every second packet is of a flow that waits for nothing.
+        let came: Vec<_> = bursts().into_iter().map(|(at, wait)| (at, wait * (at & 1))).collect();
+        let stood = passed(came.iter().map(|(at, _)| *at), true).stood(&came, 0, true);
+        assert_eq!((stood.pairs, stood.time_ns, stood.bytes), (0, 0, 0));
+    }
+}
