@@ -65,9 +65,23 @@ def test_no_load_asks_for_what_nobody_notices() -> None:
     verdict.found.__dict__["chosen"] = "pie"
     assert not verdict.as_json()["by_load"]["both"]["same"]
     assert sentences.by_load(advice()) == [
-        "No load asks for another queue: under each of them none is better than this for certain by more "
-        "than 0.05."
+        "No load asks for another queue: under each of them neither another discipline nor the best FIFO is "
+        "better than this for certain by more than 0.05."
     ]
+
+
+def test_what_was_not_compared_load_by_load_is_not_said_to_be_no_better() -> None:
+    fifo = {way: {"kind": "fifo", "limit": "9pkt"} for way in ("down", "up")}
+    two = " ".join(sentences.by_load(advice(candidates=["codel", "pie"])))
+    assert two.startswith(
+        "No load asks for another of these disciplines: under each of them no discipline that "
+    )
+    assert sentences.by_load(advice(candidates=["codel"])) == []
+    alone = advice(candidates=["fifo"], recommended=fifo)
+    alone["tried"] = [one for one in alone["tried"] if one["down"]["kind"] == "fifo"]
+    assert sentences.no_better(alone).startswith("no other size of a FIFO is better than this")
+    asked = advice(candidates=["fifo", "codel"], recommended=fifo)
+    assert sentences.no_better(asked) == "no discipline is better than this for certain by more than 0.05"
 
 
 def test_a_discipline_is_not_best_for_certain_where_a_size_of_a_fifo_may_be_better() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sojourn.cli import calibrate as cli
 from sojourn.errors import SojournError
 from sojourn.results.interval import half_width
 from sojourn.study import Study
@@ -125,8 +126,39 @@ def test_loads_are_read(text: str, share: float) -> None:
 
 @pytest.mark.parametrize("text", ["", "0", "-5%", "21", "much", "96%%"])
 def test_bad_loads_are_said(text: str) -> None:
-    with pytest.raises(SojournError, match="expected a share"):
+    with pytest.raises(SojournError, match="rate, above 0 and at most 2000 %, as "):
         calibrate.load_share(text)
+
+
+def found(count: int, load: float, interval: tuple[float, float] | None, target: float) -> Calibration:
+    return Calibration("s", None, "down", target, 8_000_000, count, load, interval, [])
+
+
+def test_what_is_found_is_said_with_how_sure_it_is() -> None:
+    said = [
+        cli._said(found(19, 0.945, (0.52, 1.37), 0.96), "downlink"),
+        cli._said(found(1, 0.088, None, 0.00001), "home uplink"),
+    ]
+    assert said == [
+        "19 sessions offer 94.5 % of the downlink (95 % interval 52.0 % to 137.0 %; wanted: 96.0 %)",
+        "1 session offers 8.8 % of the home uplink (of one replication; wanted: 0.001 %)",
+    ]
+
+
+def test_what_the_number_of_sessions_does_not_tell_is_said() -> None:
+    one, three = "one session is the least", "3 sessions, one of each entry, are the least"
+    for calibration, least, says in (
+        (found(19, 0.945, (0.52, 1.37), 0.96), 1, []),
+        (found(1, 0.088, (0.08, 0.09), 0.01), 1, [f"{one} there is, and more than was wanted"]),
+        (found(3, 0.088, None, 0.01), 3, [f"{three} there is, and more than was wanted"]),
+        (found(1, 0.008, None, 0.01), 1, []),
+        (found(9, 0.9, (0.89, 0.91), 0.96), 1, ["the load that was wanted is outside the interval: "]),
+        (found(29, 1.49, (1.4, 1.6), 1.5), 1, ["more than 100 % is offered only where nothing "]),
+        (found(21, 1.0, (0.9, 1.1), 1.0), 1, []),
+    ):  # fmt: skip
+        cautions = cli._cautions(calibration, least)
+        assert len(cautions) == len(says)
+        assert all(caution.startswith(words) for caution, words in zip(cautions, says, strict=True)), cautions
 
 
 def test_rates_are_read() -> None:

@@ -28,6 +28,12 @@ def flow(name: str, lost: int, packets: int) -> dict[str, Any]:
 def test_a_round_trip_of_no_time_is_refused() -> None:
     with pytest.raises(SojournError, match=r"^--rtt 0ms: a round trip takes time; write one above zero"):
         losses.losses(Path("a.pcap"), Path("b.pcap"), rtt="0ms")
+    for empty, says in (
+        ({"rtt": ""}, "--rtt: '' is not a time"),
+        ({"rate": ""}, "--rate: expected a constant"),
+    ):
+        with pytest.raises(SojournError, match=f"^{says}"):
+            losses.losses(Path("a.pcap"), Path("b.pcap"), **empty)
 
 
 def test_losses_are_told_by_protocol_burst_and_flow_the_worst_first() -> None:
@@ -288,7 +294,7 @@ def test_a_dry_run_counts_what_is_done_and_how_long_the_rest_takes(
 
     assert listed("ac", {"a": 2.0, "c": 4.0, "x": 99.0}) == [
         "done   a", "to do  b", "done   c", "to do  d",
-        "s: 4 points, 2 done, 2 to do, about 6.0 s of one core if they take as long as those that are done",
+        "s: 4 points, 2 done, 2 to do, about 6 s of one core if they take as long as those that are done",
     ]  # fmt: skip
     assert listed("", {})[-1] == "s: 4 points, 0 done, 4 to do"
     assert listed("abcd", {"a": 2.0})[-1] == "s: 4 points, 4 done, 0 to do"

@@ -109,6 +109,11 @@ def test_what_is_wrong_in_a_file_is_said(tmp_path, name, text, says):
     assert "\n" not in str(error.value)
 
 
+def test_a_byte_order_mark_is_no_part_of_a_file(tmp_path):
+    (tmp_path / "a.json").write_text(json.dumps(SABRE), encoding="utf-8-sig")
+    assert sojourn.read_clip(tmp_path / "a.json").segment_s == 4.0
+
+
 def test_a_folder_in_the_place_of_a_clip_is_said_in_words(tmp_path):
     (tmp_path / "a.csv").mkdir()
     with pytest.raises(sojourn.SojournError, match=r"a\.csv cannot be read: Is a directory$"):

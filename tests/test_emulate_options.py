@@ -142,6 +142,7 @@ QUEUED = re.sub(", queue = {[^}]*}", "", QUEUED).replace("rtt =", 'queue.limit =
             (*PATH, "--limit", "0pkt"),
             """--limit '0pkt': "0pkt" is not a limit: a queue must hold something; """,
         ),
+        ((*PATH, "--limit", ""), '--limit \'\': "" is not a limit: write packets ("64pkt"), bytes '),
         (
             ("--down", "8Mbps", *PATH[2:]),
             "--down '8Mbps': \"8Mbps\" is not a rate: Mbps is megabits to some ",

@@ -224,7 +224,7 @@ def test_a_shipped_study_runs_by_its_name_in_an_empty_folder(sojourn: Command) -
 def test_every_verb_is_a_module_and_in_the_overview(sojourn: Command) -> None:
     overview = sojourn("--help").stdout
     modules = {file.stem for file in (PACKAGE / "cli").glob("*.py")}
-    assert set(VERBS) == modules - {"__init__", "again", "exit", "flag", "plain", "progress"}
+    assert set(VERBS) == modules - {"__init__", "again", "exit", "flag", "once", "plain", "progress"}
     for verb, does in VERBS.items():
         assert re.search(rf"^  {verb} +{re.escape(does)}$", overview, re.MULTILINE)
     assert max(map(len, overview.splitlines())) <= 100

@@ -212,6 +212,8 @@ def test_beside_wants_one_study(sojourn, tmp_path):
     sojourn("run", "lab.toml", "--out", "lab", "--set", "duration=2s")
     done = sojourn("report", "lab", "--beside", code=2)
     assert "--beside names no file; expected data files of Flent or JSON of iperf3" in done.stderr
+    done = sojourn("report", "lab", "--beside", "x.json", "./x.json", code=2)
+    assert done.stderr == "sojourn: --beside: x.json is named twice; expected each once\n"
     done = sojourn("report", "lab", "--beside", "nope.json", code=2)
     assert "nope.json: there is no such file" in done.stderr
     assert not (tmp_path / "lab" / "figures" / "measured-1.csv").exists()

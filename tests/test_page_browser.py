@@ -152,15 +152,21 @@ def look_by_keyboard(tab: Any) -> None:
 
 
 def scroll_sideways(tab: Any) -> None:
-    """A box that goes on to the right fades out there, up to its end: half a number would be another one."""
+    """A box that goes on to the right or below fades out there: half a number is another one."""
     faded = """(more) => [...document.querySelectorAll(".pic, .scroll")]
-        .filter((box) => box.clientWidth && box.scrollWidth > box.clientWidth + 1)
+        .filter((box) => box.clientWidth && (box.scrollWidth > box.clientWidth + 1
+            || box.scrollHeight > box.clientHeight + 1))
         .filter((box) => (getComputedStyle(box).maskImage !== "none") !== more).length"""
     cut = tab.locator(".pic, .scroll").evaluate_all(
         "(boxes) => boxes.filter((box) => box.scrollWidth > box.clientWidth + 1).length"
     )
     assert cut and tab.evaluate(faded, True) == 0
-    tab.evaluate("document.querySelectorAll('.pic, .scroll').forEach((box) => box.scrollTo(9999, 0))")
+    low = "(box) => { box.style = 'max-height: 4rem; overflow: auto' }"
+    tab.evaluate(f"document.querySelectorAll('.scroll').forEach({low})")
+    tab.evaluate("dispatchEvent(new Event('resize'))")
+    assert tab.evaluate("document.querySelectorAll('.scroll.below').length")
+    assert tab.evaluate(faded, True) == 0
+    tab.evaluate("document.querySelectorAll('.pic, .scroll').forEach((box) => box.scrollTo(9999, 9999))")
     until(tab, f"({faded})(false) === 0")
     whole = "[...document.querySelectorAll('.more')].filter((box) => box.scrollWidth <= box.clientWidth + 1)"
     assert tab.evaluate(f"{whole}.length") == 0

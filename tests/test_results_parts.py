@@ -13,7 +13,7 @@ import pytest
 from sojourn.cli import progress
 from sojourn.errors import StoreError
 from sojourn.results import open_results
-from sojourn.results.duration import duration
+from sojourn.results.duration import duration, roughly
 from sojourn.results.series import flow_series, queue_series
 from sojourn.study.bounds import bounds
 from test_figures import result, write_results
@@ -62,13 +62,19 @@ def test_series_have_names_and_nulls_where_nothing_was() -> None:
 @pytest.mark.parametrize(
     ("seconds", "said"),
     [
-        (0.0, "less than 0.1 s"), (0.099, "less than 0.1 s"), (0.1, "0.1 s"), (9.94, "9.9 s"), (10.0, "10 s"),
-        (59.4, "59 s"), (60.0, "1 min 0 s"),
-        (90.6, "1 min 31 s"), (3599.4, "59 min 59 s"), (3600.0, "1 h 0 min"), (9000, "2 h 30 min"),
+        (0.0, "less than 0.1 s"), (0.099, "less than 0.1 s"), (0.1, "0.1 s"), (9.94, "9.9 s"), (9.96, "10 s"),
+        (10.0, "10 s"), (59.4, "59 s"), (59.7, "1 min 0 s"), (60.0, "1 min 0 s"),
+        (90.6, "1 min 31 s"), (3599.4, "59 min 59 s"), (3599.7, "1 h 0 min"), (3600.0, "1 h 0 min"),
+        (7169.0, "1 h 59 min"), (7171.0, "2 h 0 min"), (9000, "2 h 30 min"),
     ],
 )  # fmt: skip
 def test_a_time_is_said_as_a_person_says_it(seconds: float, said: str) -> None:
     assert duration(seconds) == said
+
+
+def test_a_guess_has_no_more_digits_than_it_is_worth() -> None:
+    said = [roughly(seconds) for seconds in (0.02, 4.7, 59.7, 119.0, 121.0, 1588.0, 7100.0, 7300.0, 90000.0)]
+    assert said == ["1 s", "5 s", "60 s", "119 s", "2 min", "26 min", "118 min", "2.0 h", "25.0 h"]
 
 
 def test_a_line_now_and_then_says_what_is_left(

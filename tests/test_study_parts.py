@@ -47,6 +47,17 @@ def test_times_rates_and_sizes_have_the_scales_of_their_units() -> None:
         ("1KiB", 1024), ("2MiB", 2**21), ("1GiB", 2**30),
     ):  # fmt: skip
         assert bytes_of(text) == size
+    for read, text in (
+        (bytes_of, "xB"),
+        (bytes_of, "nanB"),
+        (bytes_of, "B"),
+        (bytes_of, "1e3B"),
+        (bits_per_second, "xMbit"),
+        (bits_per_second, "infbit"),
+        (bits_per_second, "unlimited"),
+    ):
+        with pytest.raises(ValueError, match=f"^{text}$"):
+            read(text)
 
 
 def test_links_have_a_way_a_hop_and_a_name() -> None:

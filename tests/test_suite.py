@@ -355,7 +355,11 @@ def test_a_suite_is_resumed(sojourn: Command, tmp_path: Path) -> None:
     ]
     first = sojourn("suite", *arguments, "--seeds", "1", "--out", str(tmp_path), svg_only=True)
     assert "1 run in" in first.stderr and "0 were there" in first.stderr
+    said = [page.read_text() for page in tmp_path.glob("*/*.html")]
+    assert said and all("Of the one run, so without an interval." in page for page in said)
     again = sojourn("suite", *arguments, "--seeds", "2", "--out", str(tmp_path), svg_only=True)
+    said = [page.read_text() for page in tmp_path.glob("*/*.html")]
+    assert all("Means over runs ± half of the 95" in page for page in said)
     assert "1 run in" in again.stderr and "1 was there already" in again.stderr
     listed = sojourn.json("suite", *arguments, "--seeds", "2", "--out", str(tmp_path), "--dry-run")
     assert [(entry["case"], entry["runs"], entry["done"]) for entry in listed] == [("5.2", 2, 2)]

@@ -95,6 +95,12 @@ def test_a_bad_file_is_told_before_anything_runs(folder, file, content, expected
     assert "\n" not in str(told.value)
 
 
+def test_a_byte_order_mark_is_no_part_of_a_trace(folder):
+    file = folder / "traces/cell.down"
+    file.write_text(file.read_text(), encoding="utf-8-sig")
+    assert Study.load(folder / "traced.toml").points
+
+
 def test_files_that_are_not_there_or_are_not_text(folder):
     (folder / "clip.st").unlink()
     with pytest.raises(SojournError, match=r"clip.st: there is no such trace"):

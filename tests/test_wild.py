@@ -47,8 +47,21 @@ def test_shares_are_exact_and_quantiles_nearly_so(tmp_path):
 def test_a_quantile_of_few_is_within_half_a_bin(tmp_path):
     file = _table(tmp_path, min_rtt_ms=[5.0, 20, 20], max_rtt_ms=[26.7, 90, 3000], rtt_samples=[10, 11, 12])
     shares = survey(open_table([file])).shares()
-    assert shares["p50_ms"] == pytest.approx(70, rel=0.0117)
-    assert shares["p99_ms"] == pytest.approx(2980, rel=0.0117)
+    assert shares["p50_ms"] == pytest.approx(70) and shares["p99_ms"] == pytest.approx(2980)
+    file = _table(tmp_path, min_rtt_ms=[5.0] * 3, max_rtt_ms=[75.0, 75.1, 75.2], rtt_samples=[10] * 3)
+    assert survey(open_table([file])).shares()["p50_ms"] == pytest.approx(70.1, rel=0.0117)
+
+
+def test_round_trips_of_more_than_a_quarter_of_an_hour_are_no_times(tmp_path):
+    file = _table(tmp_path, min_rtt_ms=[5.0, 5.0, 1e9], max_rtt_ms=[9e5, 5e6, 5e9], rtt_samples=[10] * 3)
+    found = survey(open_table([file]))
+    assert found.discarded["no sane times"] == 2 and found.shares()["mean_ms"] == 899_995
+
+
+def test_a_time_that_one_bin_holds_is_a_peak_and_no_point(tmp_path):
+    file = _table(tmp_path, min_rtt_ms=[5.0], max_rtt_ms=[75.0], rtt_samples=[10])
+    middles, density = survey(open_table([file])).density("queueing")
+    assert density == pytest.approx([0, 20, 0]) and middles[1] == pytest.approx(1.825)
 
 
 @pytest.mark.parametrize("which", ["min", "max", "queueing"])
@@ -225,6 +238,23 @@ def test_the_command_writes_a_page_and_prints_the_shares(sojourn, tmp_path):
     }
 
 
+def test_a_table_counts_once_and_is_not_written_over(sojourn, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = "min_rtt_ms,max_rtt_ms,rtt_samples\n10,60,100\n10,460,100\n"
+    (tmp_path / "t.csv").write_text(text)
+    (tmp_path / "u.csv").symlink_to("t.csv")
+    twice = sojourn("wild", "t.csv", "./t.csv", code=2)
+    assert twice.stderr == "sojourn: t.csv is named twice; expected each once\n"
+    same = sojourn("wild", "t.csv", "u.csv", code=2)
+    assert same.stderr == "sojourn: t.csv and u.csv are the same; expected each once\n"
+    over = sojourn("wild", "t.csv", "--save", "u.csv", code=2)
+    assert over.stderr == "sojourn: --save u.csv is read, too; expected another file\n"
+    assert (tmp_path / "t.csv").read_text() == text and not (tmp_path / "results").exists()
+    # Shares within one decade: the logarithmic axis has ticks of its own, with plain numbers.
+    sojourn("wild", "t.csv", "--out", "out")
+    assert "mathdefault" not in (tmp_path / "out" / "report.html").read_text()
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -250,7 +280,13 @@ def test_one_connection_is_one_and_what_is_left_out_is_said(sojourn, tmp_path):
     told = done.stderr.splitlines()
     assert told[0] == "sojourn: note: 1 of 3 connections left out: no sane times"
     assert told[1].startswith("sojourn: note: 1 of 3 connections left out: fewer than 10 samples")
-    assert told[2].startswith("sojourn: all: 1 connection, median 10.1 ms")
+    assert told[2].startswith("sojourn: all: 1 connection, median 10 ms")
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "Of 1 connection 100.0" in page
+    assert "3 read; left out: 1 with no sane times, 1 with fewer than 10 samples" in page
+    (tmp_path / "t.csv").write_text("min_rtt_ms,max_rtt_ms,rtt_samples\n10,20,3\n")
+    done = sojourn("wild", tmp_path / "t.csv", code=2)
+    assert done.stderr.endswith("none of 1 connection can be used: 1 with fewer than 10 samples\n")
     assert "is a directory; expected a table" in sojourn("wild", tmp_path, code=2).stderr
 
 

@@ -166,7 +166,7 @@ def _notes(found: dict, table: pl.DataFrame) -> list[str]:
         )
     if count := tcp["cut"].sum():
         goes, last = ("goes", "its last turn") if count == 1 else ("go", "their last turns")
-        said.append(f"{counted(count, 'connection')} {goes} on after it; {last} may be longer")
+        said.append(f"{counted(count, 'connection')} {goes} on after the capture; {last} may be longer")
     if count := tcp.filter(~(pl.col("a_seen") & pl.col("b_seen"))).height:
         seen = f"{counted(count, 'connection')} {'was' if count == 1 else 'were'} seen"
         said.append(f"{seen} in one direction only; of the other counts what was acknowledged")

@@ -2,6 +2,7 @@
 
 import json as _json
 from dataclasses import asdict
+from math import floor, log10
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +15,7 @@ from sojourn.study.units import percent
 from sojourn.sweep.workers import cores, open_workers
 
 if TYPE_CHECKING:
-    from sojourn.sweep.calibrate import Trial
+    from sojourn.sweep.calibrate import Calibration, Trial
 
 
 def calibrate(
@@ -44,7 +45,8 @@ def calibrate(
     study
         Study file (TOML), or the name of one that ships.
     load
-        The wanted load of the bottleneck's rate, as 96% (more than 100% is allowed).
+        The wanted load, as a share of the bottleneck's rate: 96%, or 0.96. More than 100% is what sessions
+        would send if nothing held them up.
     workload
         The named workload to calibrate; by default the [[flows]] of every point.
     direction
@@ -71,18 +73,54 @@ def calibrate(
         for found in trials_of(scale, target, workers, replications=replications, duration=duration):
             if isinstance(found, Trial):
                 if json:
-                    warn(_row(found).strip())
+                    warn(f"{_offer(found)} ({_within(found)})")
                 else:
                     print(header + _row(found), flush=True)
                     header = ""
-    link = f"the {called(direction)}"
-    if json:
-        print(_json.dumps(asdict(found)))
-    else:
-        offer = "session offers" if found.count == 1 else "sessions offer"
-        print(f"{found.count} {offer} {percent(found.load)} of {link} (wanted: {percent(target)})")
+    for sentence in _cautions(found, len(scale.shares)):
+        warn(f"note: {sentence}")
+    print(_json.dumps(asdict(found)) if json else _said(found, called(direction)))
+
+
+def _said(found: "Calibration", link: str) -> str:
+    within = "of one replication" if found.interval is None else f"95 % interval {_ends(found.interval)}"
+    return f"{_offer(found)} of the {link} ({within}; wanted: {_percent(found.target)})"
+
+
+def _cautions(found: "Calibration", least: int) -> list[str]:
+    """Say what the number does not tell: that it cannot be less, or that no link carries so much."""
+    said = []
+    if found.count == least and found.load > found.target:
+        of = "one session" if least == 1 else f"{least} sessions, one of each entry,"
+        said.append(f"{of} {'is' if least == 1 else 'are'} the least there is, and more than was wanted")
+    elif found.interval is not None and not found.interval[0] <= found.target <= found.interval[1]:
+        said.append("the load that was wanted is outside the interval: no other number tried came nearer")
+    if found.target > 1:
+        said.append(
+            "more than 100 % is offered only where nothing holds sessions up: in the study the link carries "
+            "100 %, and its queue and its losses slow them down"
+        )
+    return said
+
+
+def _offer(found: "Trial | Calibration") -> str:
+    return (
+        f"{found.count} {'session offers' if found.count == 1 else 'sessions offer'} {_percent(found.load)}"
+    )
+
+
+def _percent(share: float) -> str:
+    """Write a load with one decimal, or as many as it takes to be more than none."""
+    return percent(share, 1 if share >= 0.001 or not share else -floor(log10(100 * share)))
+
+
+def _ends(interval: tuple[float, float]) -> str:
+    return " to ".join(map(_percent, interval))
+
+
+def _within(trial: "Trial") -> str:
+    return "– (one replication)" if trial.interval is None else _ends(trial.interval)
 
 
 def _row(trial: "Trial") -> str:
-    within = "– (one replication)" if trial.interval is None else " to ".join(map(percent, trial.interval))
-    return f"{trial.count:8}  {percent(trial.load):>12}  {within}"
+    return f"{trial.count:8}  {_percent(trial.load):>12}  {_within(trial)}"

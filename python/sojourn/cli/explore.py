@@ -8,6 +8,7 @@ from cyclopts import Parameter
 
 from sojourn.cli.exit import warn
 from sojourn.cli.flag import Flag
+from sojourn.cli.once import once
 from sojourn.errors import SojournError
 from sojourn.results import open_results
 
@@ -44,6 +45,7 @@ def explore(
         raise SojournError(f"{out} is a directory; --out takes the page to write, as {out / 'explore.html'}")
     if out.suffix != ".html":
         raise SojournError(f"--out is {str(out)!r}; expected a file that ends in .html")
+    once(results)
     opened = [open_results(path) for path in results]
     from sojourn.cli.again import again
     from sojourn.report.explore import write_explorer

@@ -61,8 +61,8 @@ def losses(
 
     if out is not None and printable(out) != str(out):
         raise SojournError(f"--out is {printable(out)!r}; expected a name that is text in UTF-8")
-    bps = rate_bps(rate, "--rate") if rate else None
-    rtt_ns = nanoseconds(rtt, "--rtt") if rtt else None
+    bps = rate_bps(rate, "--rate") if rate is not None else None
+    rtt_ns = nanoseconds(rtt, "--rtt") if rtt is not None else None
     if rtt_ns == 0:
         raise SojournError(f"--rtt {rtt}: a round trip takes time; write one above zero, as 40ms")
     with tempfile.TemporaryDirectory(prefix="sojourn-") as scratch:
@@ -78,7 +78,7 @@ def losses(
         if out is not None:
             from sojourn.report import write_report
 
-            command = again("losses", ingress, egress, rate=rate or None, rtt=rtt or None, out=out)
+            command = again("losses", ingress, egress, rate=rate, rtt=rtt, out=out)
             page = write_report(store(found, log, out, command, bps))
     if json:
         print(_json.dumps(plain_json(found), ensure_ascii=False, allow_nan=False))

@@ -51,11 +51,11 @@ class Progress:
             self._bar.update(self._task, completed=self.done)
         elif now - self._spoke > _LINE_EVERY_S and self.done < self.total:
             # Here, so that what only shows how far it is does not load results.
-            from sojourn.results.duration import duration
+            from sojourn.results.duration import roughly
 
             self._spoke = now
             left = (now - self._started) / (self.done - self._before) * (self.total - self.done)
-            self.note(f"{self.done} of {self.total} {self.what} done, about {duration(max(left, 0.1))} left")
+            self.note(f"{self.done} of {self.total} {self.what} done, about {roughly(left)} left")
 
     def grow(self, more: int) -> None:
         """Count with more than was known."""

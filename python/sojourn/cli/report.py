@@ -8,6 +8,7 @@ from cyclopts import Parameter
 
 from sojourn.cli.exit import warn
 from sojourn.cli.flag import Flag
+from sojourn.cli.once import once
 from sojourn.errors import SojournError
 from sojourn.results import open_results
 
@@ -61,6 +62,8 @@ def report(
         raise SojournError("--beside names no file; expected data files of Flent or JSON of iperf3 behind it")
     if beside and len(results) > 1:
         raise SojournError(f"--beside goes with the results of one study; {len(results)} were named")
+    once(results)
+    once(beside or (), "--beside")
     opened = [open_results(path) for path in results]
     if beside and opened[0].captured:
         raise SojournError(f"--beside stands beside simulations; {results[0]} holds what captures show")

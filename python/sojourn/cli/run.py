@@ -16,7 +16,7 @@ from sojourn.cli.flag import Flag
 from sojourn.cli.progress import Progress
 from sojourn.errors import SojournError, counted
 from sojourn.results import Results
-from sojourn.results.duration import duration
+from sojourn.results.duration import duration, roughly
 from sojourn.study import Study, assignments, selection
 from sojourn.study.replications import to_precision
 from sojourn.sweep import rounds
@@ -259,7 +259,7 @@ def _list(campaigns: list[Campaign], as_json: bool) -> int:
             said = f"{campaign.study.name}: {counted(done + to_do, 'point')}, {done} done, {to_do} to do"
             times = [campaign.store.times().get(point, 0.0) for point in campaign.done]
             if to_do and any(times):
-                took = duration(max(sum(times) / done * to_do, 0.1))
+                took = roughly(sum(times) / done * to_do)
                 said += f", about {took} of one core if they take as long as those that are done"
             if campaign.may_grow:
                 said += '; with repeat = "auto", more if these do not suffice'

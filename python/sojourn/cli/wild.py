@@ -11,6 +11,7 @@ from cyclopts import Parameter, validators
 
 from sojourn.cli.exit import warn
 from sojourn.cli.flag import Flag
+from sojourn.cli.once import once
 from sojourn.errors import SojournError, counted
 from sojourn.results.sizes import ms_brief
 from sojourn.study.units import nanoseconds, percent
@@ -70,6 +71,9 @@ def wild(
     if not near_ns:
         raise SojournError(f"--near is {near!r}; expected a time above 0, as 100ms")
     names = dict(_assignment(word) for word in column or [])
+    once(tables)
+    if save is not None and save.resolve() in {path.resolve() for path in (*tables, *filter(None, [access]))}:
+        raise SojournError(f"--save {printable(save)} is read, too; expected another file")
     table = open_table(tables, names)
     present = table.collect_schema().names()
     if access is not None and "client" not in present:
@@ -80,7 +84,7 @@ def wild(
             raise SojournError(
                 f"{printable(tables[0])}: there is no connection in it; expected a row for each"
             )
-        reasons = ", ".join(f"{count} with {reason}" for reason, count in found.discarded.items())
+        reasons = ", ".join(f"{count} with {reason}" for reason, count in found.discarded.items() if count)
         raise SojournError(f"none of {counted(found.rows, 'connection')} can be used: {reasons}")
     for reason, count in found.discarded.items():
         if count:

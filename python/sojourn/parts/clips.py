@@ -198,7 +198,7 @@ def read_text(path: Path, what: str) -> str:
     try:
         if path.stat().st_size > _MOST_BYTES:
             raise SojournError(f"{path} has more than {_MOST_BYTES // 1_000_000} MB; expected {what}")
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")  # some editors write a byte order mark
     except FileNotFoundError:
         raise SojournError(f"{path}: there is no such file; expected {what}") from None
     except UnicodeDecodeError as error:

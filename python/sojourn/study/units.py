@@ -10,6 +10,7 @@ from sojourn.errors import SojournError
 FULL_PACKET_BYTES = 1500
 """A full packet at IP, of an Ethernet: limits in packets are told as bytes and as times by it."""
 _SCALES = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9}
+_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?|\.[0-9]+")
 _TIME = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?|\.[0-9]+)\s*([a-zµ]+)\s*")
 _LONGEST_NS = 2**62
 
@@ -52,7 +53,10 @@ def seconds_if_bare(text: str, option: str) -> float:
 
 
 _RATES = (("Gbit", 10**9), ("Mbit", 10**6), ("kbit", 10**3), ("bit", 1))
-_BINARY = (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
+_SIZES = (
+    ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10),
+    ("GB", 10**9), ("MB", 10**6), ("kB", 10**3), ("B", 1),
+)  # fmt: skip
 
 
 def bits_per_second(text: str) -> int:
@@ -63,10 +67,7 @@ def bits_per_second(text: str) -> int:
     ValueError
         It is another thing, ``unlimited`` for one.
     """
-    for unit, scale in _RATES:
-        if text.endswith(unit):
-            return round(Decimal(text.removesuffix(unit)) * scale)
-    raise ValueError(text)
+    return _whole(text, _RATES)
 
 
 def bytes_of(text: str) -> int:
@@ -77,9 +78,14 @@ def bytes_of(text: str) -> int:
     ValueError
         It is another thing.
     """
-    for unit, scale in (*_BINARY, ("GB", 10**9), ("MB", 10**6), ("kB", 10**3), ("B", 1)):
-        if text.endswith(unit):
-            return round(Decimal(text.removesuffix(unit)) * scale)
+    return _whole(text, _SIZES)
+
+
+def _whole(text: str, units: Sequence[tuple[str, int]]) -> int:
+    """Read a number with one of these units, the first that it ends with."""
+    for unit, scale in units:
+        if text.endswith(unit) and _NUMBER.fullmatch(number := text.removesuffix(unit).strip()):
+            return round(Decimal(number) * scale)
     raise ValueError(text)
 
 

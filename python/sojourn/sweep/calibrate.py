@@ -20,11 +20,13 @@ from sojourn.errors import SojournError
 from sojourn.results.interval import half_width
 from sojourn.study import Study, expand, listed
 from sojourn.study.links import crosses, links, way_of
-from sojourn.study.units import bits_per_second
+from sojourn.study.units import bits_per_second, percent
 from sojourn.sweep.workers import Workers, spread
 
 FASTER = 100
 """How many times faster than the bottleneck the link of the measurement is."""
+_MOST_LOAD = 20.0
+"""Of a link that is a hundred times as fast: with more it would hold sessions up itself (a choice)."""
 
 
 @dataclass(frozen=True)
@@ -224,8 +226,11 @@ def load_share(text: str) -> float:
     """Read a load: ``96%`` or ``0.96``."""
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*(%?)\s*", text)
     value = float(found[1]) / (100 if found[2] else 1) if found else 0.0
-    if not 0 < value <= 20:
-        raise SojournError(f'--load {text!r}: expected a share of the link\'s rate, as "96%" or "0.96"')
+    if not 0 < value <= _MOST_LOAD:
+        raise SojournError(
+            f"--load {text!r}: expected a share of the link's rate, above 0 and at most "
+            f'{percent(_MOST_LOAD, 0)}, as "96%" or "0.96"'
+        )
     return value
 
 

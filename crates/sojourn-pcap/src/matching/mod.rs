@@ -214,24 +214,33 @@ fn told(misfit: Misfit, first: &str, second: &str) -> String {
             if frames { "packet of IP" } else { "frame that can be read" }
         ),
         Misfit::Strangers { unseen, of } => format!(
-            "{both} do not belong together: {unseen} of {of} packets in the second were never seen in the first (hosts with \
+            "{both} do not belong together: {} of the packets in the second were never seen in the first (hosts with \
              TSO or GRO see others than the line); expected captures of the same packets and the same time, in front of \
-             a queue and behind it"
+             a queue and behind it",
+            percent(unseen, of)
         ),
         Misfit::AgainstTheFlow => format!("{both} are swapped: every packet goes from the second to the first; {turn}"),
         Misfit::OtherDirection { lost, of } => format!(
-            "{both} seem swapped: no packet from the first to the second is lost or waits long, but {lost} of {of} of the \
-             other direction are lost; {turn}"
+            "{both} seem swapped: no packet from the first to the second is lost or waits long, but {} of those of the \
+             other direction are lost; {turn}",
+            percent(lost, of)
         ),
         Misfit::Subset { unseen, of } => format!(
-            "{both} seem swapped: all packets of the first are in the second, which has {unseen} of {of} that the first \
-             never saw; {turn}"
+            "{both} seem swapped: all packets of the first are in the second, and {} of those of the second are not in \
+             the first; {turn}",
+            percent(unseen, of)
         ),
         Misfit::SamePlace => format!(
             "{both} hold the same packets at the same times, so no queue is between them; expected one capture in front of \
              a queue and one behind it"
         ),
     }
+}
+
+/// A share in words. Of long captures only some packets are looked at, so that their numbers say nothing.
+fn percent(part: u64, of: u64) -> String {
+    let share = 100.0 * ratio(part, of);
+    if share < 0.01 { "less than 0.01 %".to_owned() } else { format!("{share:.0$} %", if share < 1.0 { 2 } else { 1 }) }
 }
 
 fn summary(matcher: &Matcher, found: &Survey, other_frames: u64, damage: Vec<String>) -> Summary {

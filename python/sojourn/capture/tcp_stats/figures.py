@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from sojourn.capture.tcp_stats.survey import ALL, LIMITS_MS, Survey
 from sojourn.report.figures.style import MUTED, canvas, look, settle
@@ -42,7 +42,8 @@ def smallest_against_largest(survey: Survey) -> Figure:
         places = [np.log10(tick) for tick in _TICKS_MS]
         axes.set_yticks(places, [f"{tick:g}" for tick in _TICKS_MS])
         axes.set(xlim=(across[0], across[-1]), ylim=(up[0], up[-1]))
-        figure.colorbar(mesh, ax=axes, label="Connections", format=_PLAIN)
+        bar = figure.colorbar(mesh, ax=axes, label="Connections", format=_PLAIN)
+        bar.ax.yaxis.set_minor_formatter(NullFormatter())
     return figure
 
 
@@ -66,11 +67,13 @@ def beyond(survey: Survey) -> Figure:
         for place, near in enumerate((False, True)):
             middles, density = survey.density("queueing", ALL, near)
             if middles.size:
-                above = 1 - np.cumsum(density) / density.sum()
+                above = (np.cumsum(density[::-1])[::-1] - density) / density.sum()
                 label = f"smallest time at most {survey.near_ms:g} ms" if near else "all hosts"
                 shown = above > 0
                 _line(axes, middles[shown] + 0.025, above[shown] * 100, place, label)
         axes.set_yscale("log")
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_minor_locator(NullLocator())
         axes.yaxis.set_major_formatter(_PLAIN)
         _limits(axes)
         _time_axis(axes, "Estimated queueing delay (ms)")

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from sojourn.capture.tcp_stats import figures
 from sojourn.capture.tcp_stats.survey import ALL, LIMITS_MS, Survey
-from sojourn.errors import spaced
+from sojourn.errors import counted, spaced
 from sojourn.report import html
 from sojourn.report.files import Files
 from sojourn.report.sections import Section, Table
@@ -41,12 +41,12 @@ def write_page(survey: Survey, source: Sequence[str], command: str, out: Path) -
     """Write ``report.html``, ``figures/`` and the tables as CSV into a directory; return the page."""
     found = survey.shares()
     answer = [
-        f"Of {spaced(found['connections'])} connections {percent(1 - found['above_100ms'])} waited at most "
-        f"100 ms in queues, {percent(found['above_500ms'], 2)} more than 500 ms and "
+        f"Of {counted(found['connections'], 'connection', spaced)} {percent(1 - found['above_100ms'])} "
+        f"waited at most 100 ms in queues, {percent(found['above_500ms'], 2)} more than 500 ms and "
         f"{percent(found['above_1000ms'], 2)} more than a second; the median is "
         f"{ms_brief(found['p50_ms'])} ms."
     ]
-    left_out = ", ".join(f"{spaced(count)} with {reason}" for reason, count in survey.discarded.items())
+    reasons = [f"{spaced(count)} with {reason}" for reason, count in survey.discarded.items() if count]
     with writing(out):
         files = Files(out / "figures")
         table = shares_table(survey)
@@ -66,7 +66,7 @@ def write_page(survey: Survey, source: Sequence[str], command: str, out: Path) -
             answer=answer,
             facts=[
                 ("Files", ", ".join(source)),
-                ("Connections", f"{spaced(survey.rows)} read; left out: {left_out}"),
+                ("Connections", f"{spaced(survey.rows)} read; left out: {', '.join(reasons) or 'none'}"),
                 ("Near", f"hosts whose smallest round-trip time is at most {survey.near_ms:g} ms"),
                 ("Command", command),
             ],
@@ -75,8 +75,10 @@ def write_page(survey: Survey, source: Sequence[str], command: str, out: Path) -
 
 
 _READ = {
-    "queueing": "The density of the estimate over the logarithm of time; dotted lines: 100, 500 and 1000 ms.",
-    "beyond": "The share of connections whose estimate is above the time below; both scales are logarithmic.",
+    "queueing": "The density of the estimate over the logarithm of time; dotted lines: 100, 500 and 1000 ms. "
+    "Estimates below 0.06 ms are not drawn.",
+    "beyond": "The share of connections whose estimate is above the time below; both scales are logarithmic, "
+    "so that where nobody waits longer there is no line.",
     "shares": "Near hosts have a small smallest round-trip time: distance cannot explain their delay.",
     "published": "The study's shares are of other users at another time: a measure of scale, not a target.",
     "round-trips": "Densities of the smallest, mean and largest time; queues are what lies between.",

@@ -3,7 +3,8 @@
 Source: Hohlfeld et al., IMC 2014, §4: connections with at least ten round-trip samples; queueing estimated
 as the largest minus the smallest smoothed round-trip time; densities over log10 of the times; hosts near the
 server are those whose smallest time is at most 100 ms. Differences: quantiles are interpolated within bins
-0.01 of a decade wide (2.3 %); shares above a limit are counted exactly.
+0.01 of a decade wide (2.3 %), and exact where one connection has its bin to itself; shares above a limit are
+counted exactly.
 """
 
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ _WIDTH = 0.05
 _FINE = 0.01
 """Width of the bins of the queueing estimate."""
 _LEAST_MS, _MOST_MS = 0.01, 1e6
+"""Round trips of more than a quarter of an hour are no times (a choice): timers of TCP end long before."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,8 @@ class Survey:
         total = max(int(counts["count"].sum()), 1)
         if counts.height == 0:
             return np.empty(0), np.empty(0)
-        bins = np.arange(int(counts["at"].min()), int(counts["at"].max()) + 1)
+        # With an empty bin at both ends: a line through one bin would be a point, which nobody sees.
+        bins = np.arange(int(counts["at"].min()) - 1, int(counts["at"].max()) + 2)
         filled = np.zeros(bins.size)
         filled[counts["at"].to_numpy() - bins[0]] = counts["count"].to_numpy()
         return (bins + 0.5) * _WIDTH, filled / total / _WIDTH
@@ -107,14 +110,16 @@ class Survey:
 
     @staticmethod
     def _quantile(rows: pl.DataFrame, quantile: float) -> float:
-        """Return a quantile, as if those in a bin lay evenly in it; one alone is in its middle."""
-        counts = rows.group_by("bin").agg(pl.col("count").sum()).sort("bin")
+        """Return a quantile, as if those in a bin lay evenly in it; one alone is where it is."""
+        counts = rows.group_by("bin").agg(pl.col("count", "sum_us").sum()).sort("bin")
         inside, rank = counts["count"].to_numpy(), np.ceil(quantile * counts["count"].sum())
         reached = np.cumsum(inside)
         at = int(np.argmax(reached >= rank))
         place = int(counts["bin"].to_numpy()[at])
         if place <= round(np.log10(_LEAST_MS) / _FINE):
             return 0.0
+        if inside[at] == 1:
+            return float(counts["sum_us"][at]) / 1e3
         return float(10 ** ((place + 1 - (reached[at] - rank + 0.5) / inside[at]) * _FINE))
 
 
@@ -135,7 +140,7 @@ def survey(
         A host is near if its smallest time is at most this.
     """
     low, high = pl.col("min_rtt_ms"), pl.col("max_rtt_ms")
-    sane = (low.is_finite() & high.is_finite() & (low > 0) & (high >= low)).fill_null(False)
+    sane = (low.is_finite() & high.is_finite() & (low > 0) & high.is_between(low, _MOST_MS)).fill_null(False)
     enough = (pl.col("rtt_samples") >= min_samples).fill_null(False)
     reasons = table.select(
         pl.len().alias("rows"),

@@ -268,8 +268,12 @@ def by_load(about: About) -> list[str]:
             return [f"No other load than “{load}” was tried."]
         if not about["by_load"]:
             return []
+        asked = about.get("candidates", ["fifo"])
+        if asked != ["fifo"] and len(asked) == 1:
+            return []  # There was no other to ask for.
         asks = "By your goals no load asks" if about["goals"] else "No load asks"
-        return [f"{asks} for another queue: under each of them {no_better(about)}."]
+        other = "another queue" if "fifo" in asked else "another of these disciplines"
+        return [f"{asks} for {other}: under each of them {no_better(about)}."]
     better = "keep your goals better, and the worst-off user get" if about["goals"] else "be better:"
     return [
         f"{under(load).strip().capitalize()} alone, {article(named(one['recommended']))} would {better} "
@@ -279,9 +283,17 @@ def by_load(about: About) -> list[str]:
 
 
 def no_better(about: About) -> str:
-    """Say when a load asks for no other queue."""
+    """Say when a load asks for no other queue, and among which ones that was looked at."""
     much = "a twentieth of the way to a limit" if about["goals"] else f"{MATTERS:g}"
-    return f"none is better than this for certain by more than {much}"
+    if "fifo" not in about.get("candidates", ["fifo"]):
+        who = "no discipline that was asked for (`--candidates`)"
+    elif all(one["down"]["kind"] == "fifo" for one in about["tried"]):
+        who = "no other size of a FIFO"
+    elif about["recommended"]["down"]["kind"] == "fifo":
+        who = "no discipline"
+    else:
+        who = "neither another discipline nor the best FIFO"
+    return f"{who} is better than this for certain by more than {much}"
 
 
 def _elsewhere(about: About, load: str, one: About) -> str:

@@ -101,8 +101,12 @@
     return says?.textContent.trim() || "Scrolls";
   };
   const boxes = document.querySelectorAll(".pic, .scroll, pre");
-  // A number that its box cuts off would be read as another one: what goes on to the right fades out there.
-  const fade = (box) => box.classList.toggle("more", box.scrollWidth > box.clientWidth + box.scrollLeft + 1);
+  // A number that its box cuts off would be read as another one, and a table that ends with a whole row as all of it:
+  // what goes on to the right or below fades out there.
+  const fade = (box) => {
+    box.classList.toggle("more", box.scrollWidth > box.clientWidth + box.scrollLeft + 1);
+    box.classList.toggle("below", box.scrollHeight > box.clientHeight + box.scrollTop + 1);
+  };
   for (const box of boxes) box.addEventListener("scroll", () => fade(box), { passive: true });
   const reach = () => {
     for (const box of boxes) {

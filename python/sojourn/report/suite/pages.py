@@ -137,6 +137,7 @@ def _write(
         ],
         checks=tables.check_table(own),
         missing=missing,
+        once=_counts([each]) == [1],
         parts=[] if view.label else [(part.name, part.label, Path(part.page).name) for part in parts],
         section=f"{each.case.name}.html" if view.label else "",
         overview="/".join([".."] * (len(Path(view.page).parts) - 1)) + "/index.html",

@@ -27,7 +27,7 @@ def _tables(document: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]
 
 def _text(file: Path, content: bytes) -> str:
     try:
-        return content.decode()
+        return content.decode("utf-8-sig")  # some editors write a byte order mark
     except UnicodeDecodeError as error:
         raise SojournError(f"{file} is not text (byte {error.start}); expected a trace") from None
 

@@ -205,7 +205,7 @@ def _check_axes(study: Study, written: Mapping[str, str]) -> None:
 def _is_rate(text: str) -> bool:
     try:
         return bits_per_second(text) > 0
-    except (ValueError, ArithmeticError):
+    except ValueError:
         return False
 
 
@@ -223,8 +223,8 @@ def _check_rate(link: str, rate: Any) -> None:
 
 def _written(written: Mapping[str, str]) -> dict[str, Any]:
     queue = {"kind": written.get("queue", "fifo")}
-    if limit := written.get("limit"):
-        queue["limit"] = limit
+    if "limit" in written:
+        queue["limit"] = written["limit"]
     elif queue["kind"] == "fifo":
         queue["limit"] = "1BDP"
     return {
