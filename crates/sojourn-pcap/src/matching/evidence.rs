@@ -37,6 +37,13 @@ pub(super) enum Misfit {
         /// Packets behind.
         of: u64,
     },
+    /// Of `of` packets behind the queue `parts` are parts of longer ones in front, or hold shorter ones.
+    CutOtherwise {
+        /// Of which the first capture has other pieces.
+        parts: u64,
+        /// Packets behind.
+        of: u64,
+    },
     /// All packets go from the second to the first.
     AgainstTheFlow,
     /// Of the direction from the first capture to the second nothing is lost; of the other `lost` of `of` are.
@@ -59,6 +66,15 @@ pub(super) enum Misfit {
 
 /// Fewer packets say nothing.
 const FEW: u64 = 5;
+
+/// A sender may cut what it sends again otherwise, but no more than one packet in so many.
+const RECUT: u64 = 100;
+
+/// Whether so many packets behind the queue that are `parts` of others in front show that a host's network card cut
+/// them, or a host joined them.
+pub(super) fn cut_otherwise(parts: u64, of: u64) -> Option<Misfit> {
+    (parts >= FEW && parts * RECUT > of).then_some(Misfit::CutOtherwise { parts, of })
+}
 
 type Pairs = [(Sample, Sample)];
 
@@ -199,6 +215,12 @@ mod tests {
         let pairs: Vec<(Sample, Sample)> =
             first.kept.iter().filter_map(|(number, a)| Some((*a, *second.kept.get(number)?))).collect();
         between_pairs(&found, [&first, &second], &pairs, true)
+    }
+
+    #[test]
+    fn many_packets_that_are_cut_otherwise_are_those_of_a_host() {
+        let misfit = |parts, of| cut_otherwise(parts, of).is_some();
+        assert_eq!([(4, 10), (5, 499), (5, 500), (6, 500)].map(|(n, of)| misfit(n, of)), [false, true, false, true]);
     }
 
     #[test]

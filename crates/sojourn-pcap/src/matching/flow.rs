@@ -9,6 +9,9 @@ use std::collections::{BTreeMap, VecDeque};
 /// Pending packets of one flow that are looked at when an acknowledgement comes.
 const MOST_PENDING: usize = 1 << 12;
 
+/// Of them those of which another may be a part.
+const LATEST: usize = 1 << 8;
+
 /// A flow and its counts.
 #[derive(Debug, Default)]
 pub(super) struct Flow {
@@ -61,6 +64,18 @@ impl Flow {
             }
             self.pending.push_back((row, start, end));
         }
+    }
+
+    /// Whether a segment is a part of a longer one that came to the queue, or holds shorter ones that did: a host hands
+    /// over several at once to its network card (TSO), or joins those that come together (GRO).
+    pub(super) fn is_cut_otherwise(&mut self, seen: &Seen) -> bool {
+        if seen.length == 0 {
+            return false;
+        }
+        let (start, end) = self.range(seen);
+        self.pending.iter().rev().take(LATEST).any(|&(_, from, to)| {
+            (from, to) != (start, end) && (from <= start && end <= to || start <= from && to <= end)
+        })
     }
 
     /// A packet left the queue.

@@ -91,6 +91,8 @@ pub(super) struct Counts {
     pub(super) unseen_behind: u64,
     /// Captured behind the queue only.
     pub(super) unseen_in_front: u64,
+    /// Of them those that are parts of longer ones in front, or hold shorter ones.
+    pub(super) cut_otherwise: u64,
     /// Of them those that left while the capture in front did not run.
     pub(super) outside_front: u64,
     /// Came before the capture behind the queue began, or too late to leave before it ended.
@@ -170,7 +172,9 @@ impl Matcher {
                 let count = if outside { &mut counts.outside_front } else { &mut counts.unseen_in_front };
                 *count += 1;
                 if let Some(flow) = self.numbers.get(&seen.tuple) {
-                    self.flows[*flow as usize].left(seen);
+                    let flow = &mut self.flows[*flow as usize];
+                    self.counts.cut_otherwise += u64::from(flow.is_cut_otherwise(seen));
+                    flow.left(seen);
                 }
             }
         }

@@ -18,8 +18,8 @@ mod rows;
 use crate::read::{Capture, Copies, ReadError, copies_left_out, file_size, name_of};
 use clock_offset::{Survey, survey};
 use clock_step::{Clock, Step};
-use evidence::{Misfit, misfit};
-use matcher::Matcher;
+use evidence::{Misfit, cut_otherwise, misfit};
+use matcher::{Counts, Matcher};
 use parse_frame::{Seen, parse_frame};
 pub use rows::{MatchError, Rows};
 use rows::{Take, look};
@@ -187,6 +187,10 @@ pub fn match_captures(ingress: &Path, egress: &Path, take: Take<'_>) -> Result<S
         }
     }
     matcher.end();
+    let Counts { left, unseen_in_front, cut_otherwise: parts, .. } = matcher.counts;
+    if let Some(misfit) = cut_otherwise(parts, left + unseen_in_front) {
+        return Err(MatchError::Misfit(told(misfit, &name_of(ingress), &name_of(egress))));
+    }
     if !take(std::mem::take(&mut matcher.log)) {
         return Err(MatchError::Stopped);
     }
@@ -218,6 +222,10 @@ fn told(misfit: Misfit, first: &str, second: &str) -> String {
              TSO or GRO see others than the line); expected captures of the same packets and the same time, in front of \
              a queue and behind it",
             percent(unseen, of)
+        ),
+        Misfit::CutOtherwise { parts, of } => format!(
+            "{both} do not hold the same packets: {parts} of {of} in the second are parts of longer ones in the first, \
+             or hold shorter ones, as where network cards cut and join (TSO, GRO); expected captures of the line"
         ),
         Misfit::AgainstTheFlow => format!("{both} are swapped: every packet goes from the second to the first; {turn}"),
         Misfit::OtherDirection { lost, of } => format!(
