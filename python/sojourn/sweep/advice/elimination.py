@@ -3,7 +3,8 @@
 What a candidate is worth is what its worst-off user gets under the worst load: the least, over loads and
 users, of the mean over replications. Two candidates are compared replication by replication, since the same
 replication has the same traffic under both: the difference has a Student t interval, and its doubt is shared
-among the rounds there can be (Bonferroni), so that looking often does not make certainty cheap. The worst
+among the rounds there can be (Bonferroni), so that looking often does not make certainty cheap. It is that of
+a pair: among many equals some one is called worse more often (``benches/doubt.py``). The worst
 cells of two may be of other loads or users, and another cell may be worst but for chance. So one is better
 for certain where each of its cells has more for certain than some cell of the other: the same, whose traffic
 is the same, or the other's worst.
@@ -20,7 +21,8 @@ there is.
 
 Sources: E. Even-Dar, S. Mannor, Y. Mansour 2006 (JMLR 7), successive elimination; R. L. Berger 1982
 (Technometrics 24), intersection-union tests: where all parts must hold, each is tested at the whole doubt.
-Differences: t intervals of paired differences for Hoeffding's bounds, and rounds that double.
+Differences: t intervals of paired differences for Hoeffding's bounds, rounds that double, and a doubt that is
+not shared among the candidates.
 """
 
 from collections.abc import Callable, Mapping, Sequence

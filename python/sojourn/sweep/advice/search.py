@@ -210,7 +210,7 @@ def looks() -> int:
 
 
 def confidence() -> float:
-    """Return the confidence of one comparison, so that all looks together have 95 %."""
+    """Return the confidence of one comparison, so that all looks at one pair of candidates have 95 %."""
     return 1 - 0.05 / looks()
 
 
