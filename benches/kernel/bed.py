@@ -147,20 +147,35 @@ class Bed:
         os.sched_setscheduler(process.pid, os.SCHED_RR, os.sched_param(PRIORITY))
         return process
 
+    def relay(self) -> subprocess.Popen[str]:
+        """Start what delays frames, half of the round trip each way; at its end it tells how late it was."""
+        program = self.scratch / "relay"
+        _do("cc", "-O2", "-o", str(program), str(HERE / "relay.c"))
+        return self.start("d", str(program), "d0", "d1", str(int(500 * self.scenario.base_rtt_ms)))
+
+    def capture(self, host: str, interface: str) -> subprocess.Popen[str]:
+        """Start a capture of an interface, into a file of its name in `scratch`."""
+        return self.start(
+            host,
+            *("tcpdump", "-i", interface, "-n", "-s", str(KEPT_BYTES), "-B", "16384", "-Z", "root"),
+            *("--time-stamp-precision=nano", "-w", str(self.scratch / interface), "tcp"),
+        )
+
+    def captured(self, captures: list[subprocess.Popen[str]]) -> int:
+        """End captures once the queues are empty; return how many packets they missed."""
+        time.sleep(FLUSH_S + self.scenario.longest_queue_s())
+        for capture in captures:
+            capture.send_signal(signal.SIGINT)
+        return sum(
+            int(capture.communicate()[1].split(" packets dropped by kernel")[0].split()[-1])
+            for capture in captures
+        )
+
     def measure(self, seed: int) -> tuple[list[dict[str, object]], dict[str, object]]:
         """Run the flows; return a row for each queue, and what the machine, the relay and the hosts say."""
         asked = self.scenario
-        relay_program = self.scratch / "relay"
-        _do("cc", "-O2", "-o", str(relay_program), str(HERE / "relay.c"))
-        relay = self.start("d", str(relay_program), "d0", "d1", str(int(500 * asked.base_rtt_ms)))
-        captures = {
-            interface: self.start(
-                "g",
-                *("tcpdump", "-i", interface, "-n", "-s", str(KEPT_BYTES), "-B", "16384", "-Z", "root"),
-                *("--time-stamp-precision=nano", "-w", str(self.scratch / interface), "tcp"),
-            )
-            for interface in ("gb0", "g0")
-        }
+        relay = self.relay()
+        captures = [self.capture("g", interface) for interface in ("gb0", "g0")]
         flows = [sys.executable, str(HERE / "flows.py")]
         receivers = [self.start(host, *flows, "receive", str(PORT)) for host in ("a", "b")]
         window = (str(asked.begin_s), str(asked.end_s))
@@ -181,12 +196,7 @@ class Bed:
         before = _cpu()
         counters = [json.loads(_line(sender)) for sender in senders]
         after = _cpu()
-        # What arrived at the end of the window may wait for as long as the buffer takes to empty.
-        time.sleep(FLUSH_S + asked.longest_queue_s())
-        lost = 0
-        for capture in captures.values():
-            capture.send_signal(signal.SIGINT)
-            lost += int(capture.communicate()[1].split(" packets dropped by kernel")[0].split()[-1])
+        lost = self.captured(captures)
         relay.send_signal(signal.SIGTERM)
         told = {
             "scenario": asked.name,

@@ -6,6 +6,7 @@ arrival to departure, thus to the start of the transmission.
 
 import struct
 from collections import defaultdict, deque
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -19,21 +20,25 @@ Passage = tuple[int, int | None, int]
 """Arrival, departure (None if dropped), length."""
 
 
-def packets(capture: Path, source: bytes) -> list[Packet]:
-    """Return the TCP packets that come from an IPv4 address."""
-    text = capture.read_bytes()
+def frames(capture: Path) -> Iterator[tuple[int, int, bytes]]:
+    """Iterate over the frames of a capture: time (ns), length on the wire, what was kept of its IP packet."""
+    text, at = capture.read_bytes(), 24
     if struct.unpack_from("<I", text)[0] != NANOSECONDS:
         raise ValueError(f"{capture}: not a pcap file with stamps in nanoseconds")
-    found, at = [], 24
     while at + 16 <= len(text):
         seconds, nanoseconds, kept, length = struct.unpack_from("<IIII", text, at)
         at += 16
-        ip = at + ETHERNET
-        if text[ip + 12 : ip + 16] == source:
-            tcp = ip + 4 * (text[ip] & 15)
-            key = text[ip + 2 : ip + 6] + text[tcp : tcp + 12]
-            found.append((1_000_000_000 * seconds + nanoseconds, length, key))
+        yield 1_000_000_000 * seconds + nanoseconds, length, text[at + ETHERNET : at + kept]
         at += kept
+
+
+def packets(capture: Path, source: bytes) -> list[Packet]:
+    """Return the TCP packets that come from an IPv4 address."""
+    found = []
+    for time, length, ip in frames(capture):
+        if ip[12:16] == source:
+            tcp = 4 * (ip[0] & 15)
+            found.append((time, length, ip[2:6] + ip[tcp : tcp + 12]))
     return found
 
 

@@ -74,7 +74,7 @@ def simulated(study: Path, folder: Path) -> Run:
         for frame, wait_ms in zip(table["frame"], table["queue_delay_ms"], strict=True):
             if found := seen[side][frame - 1]:
                 true.append((found, wait_ms))
-    return _run(captures, seen, true, [])
+    return seen_from_both(captures, seen, true, [])
 
 
 def emulated(path: list[str], plan: list[dict[str, Any]], seconds: float, folder: Path) -> Run:
@@ -105,15 +105,16 @@ def emulated(path: list[str], plan: list[dict[str, Any]], seconds: float, folder
         for frame, wait_ns in zip(mine, waited, strict=False):
             if found := packet(frame.data[_HEADERS[1] :]):
                 true.append((found, wait_ns / 1e6))
-    return _run(captures, seen, true, done["verdict"].get("reasons", []))
+    return seen_from_both(captures, seen, true, done["verdict"].get("reasons", []))
 
 
-def _run(
+def seen_from_both(
     captures: dict[str, Path],
     seen: dict[str, list[Packet | None]],
     true: list[tuple[Packet, float]],
     notes: list[str],
 ) -> Run:
+    """Return a run by its captures, the packets of each, and what each that left its queue waited, ms."""
     waits: dict[Way, list[tuple[bytes, float]]] = {}
     for found, wait_ms in true:
         waits.setdefault(found.way, []).append((found.key, wait_ms))

@@ -38,7 +38,7 @@ VERDICTS = {
     "needless": "needless lower bounds",
     "untold": "said not to be seen",
 }
-_WRONG = ("outside", "high")
+WRONG = ("outside", "high")
 _MOST_PACKETS = 300_000
 _REAL_S = 20.0
 
@@ -262,7 +262,7 @@ def main(
                 judgements.append({"study": number} | row)
                 print(dumps(judgements[-1]) if json else sentence(judgements[-1]), flush=True)
     print(dumps(Counter(row["verdict"] for row in judgements)) if json else totals(judgements))
-    return int(any(row["verdict"] in _WRONG for row in judgements))
+    return int(any(row["verdict"] in WRONG for row in judgements))
 
 
 if __name__ == "__main__":

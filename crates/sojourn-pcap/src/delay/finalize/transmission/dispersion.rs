@@ -2,6 +2,7 @@
 //! slowest link.
 
 use crate::delay::finalize::first_look::least_delays::LONG;
+use crate::delay::host::transmission::Transmission;
 use crate::delay::log::Log;
 use crate::delay::log::entry::TOWARD;
 use sojourn_net::with_defaults;
@@ -81,4 +82,29 @@ impl Times {
 /// How far a difference may be off one that is expected.
 pub(crate) fn tolerance(expected: f64) -> f64 {
     AGREE * expected + LEAST
+}
+
+/// The transmission, where the least delay of long packets exceeds that of short ones as their spacing lets expect, and
+/// how far the two are apart, ns. What the tick of their stamps leaves open, the spacing decides: a few packets lie
+/// anywhere in their ticks.
+pub(super) fn agreed(longer: f64, spacing: f64, [short, long]: [u16; 2], tick: f64) -> Option<(f64, Transmission)> {
+    let more = f64::from(long - short);
+    let expected = spacing * more / f64::from(long);
+    let off = libm::fabs(longer - expected);
+    let own = if off < tick { expected } else { longer };
+    (longer > LEAST && off <= tolerance(expected)).then_some((off, Transmission { short, ns_per_byte: own / more }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_tick_leaves_open_is_as_packets_are_spaced() {
+        let own = |longer, tick| agreed(longer, 1.514e6, [66, 1514], tick).map(|(_, found)| found.of(1514).round());
+        assert_eq!([1.9e6, 1.1e6].map(|longer| own(longer, 1e6)), [Some(1.448e6); 2]);
+        assert_eq!([1.9e6, 1.1e6].map(|longer| own(longer, 1e3)), [Some(1.9e6), Some(1.1e6)]);
+        // Neither a difference that is told from nothing by no spacing, nor one that is far from it.
+        assert_eq!([0.4e6, 0.7e6, 2.2e6].map(|longer| own(longer, 1e7)), [None; 3]);
+    }
 }

@@ -18,7 +18,7 @@ pub(super) mod within_connection;
 
 use crate::delay::estimate::Estimator;
 use crate::delay::finalize::first_look::least_delays::LeastDelays;
-use crate::delay::finalize::transmission::dispersion::{FEWEST_SPACINGS, LEAST, MOST_SPACINGS, Times, tolerance};
+use crate::delay::finalize::transmission::dispersion::{FEWEST_SPACINGS, LEAST, MOST_SPACINGS, Times, agreed};
 use crate::delay::finalize::transmission::to_host::ToHost;
 use crate::delay::finalize::transmission::unproven::Messages;
 use crate::delay::finalize::transmission::within_connection::WithinConnection;
@@ -35,6 +35,8 @@ use std::collections::BTreeMap;
 struct Seen {
     leasts: LeastDelays,
     times: Times,
+    /// The largest tick of their stamps, ns.
+    tick: f64,
 }
 
 impl Seen {
@@ -52,10 +54,8 @@ impl Seen {
     fn transmission(self) -> Option<Transmission> {
         let longer = self.longer()?;
         let ((_, _, short), (_, _, long)) = self.leasts.short.zip(self.leasts.long)?;
-        let expected = self.times.spacing()? * f64::from(long - short) / f64::from(long);
-        let told = longer > LEAST && libm::fabs(longer - expected) <= tolerance(expected);
-        let ns_per_byte = if told { longer / f64::from(long - short) } else { 0.0 };
-        Some(Transmission { short, ns_per_byte })
+        let found = agreed(longer, self.times.spacing()?, [short, long], self.tick);
+        Some(found.map_or(Transmission { short, ns_per_byte: 0.0 }, |(_, found)| found))
     }
 }
 
@@ -74,6 +74,7 @@ impl Look {
     /// Look at the delays of one of its tracks; true if it has long packets.
     fn at(&mut self, log: &Log, i: usize, track: &Track, leasts: &LeastDelays) -> bool {
         self.from.leasts.join(leasts, |delay| delay - track.base + track.cross_flow_base);
+        self.from.tick = self.from.tick.max(track.tick_ns.unwrap_or(0.0));
         if track.toward {
             self.to.look(log.of(i).filter(|entry| entry.is(TOWARD)), track);
         }

@@ -10,7 +10,7 @@
 use crate::delay::finalize::first_look::Looked;
 use crate::delay::finalize::first_look::base_bounds::Bounds;
 use crate::delay::finalize::first_look::least_delays::{LONG, LeastDelays, SHORT};
-use crate::delay::finalize::transmission::dispersion::{LEAST, MOST_SPACINGS, Times, tolerance};
+use crate::delay::finalize::transmission::dispersion::{LEAST, MOST_SPACINGS, Times, agreed, tolerance};
 use crate::delay::host::Hosts;
 use crate::delay::host::transmission::Transmission;
 use crate::delay::log::Log;
@@ -79,7 +79,8 @@ pub(crate) fn find(
                 bounds.floor - track.tick_ns.unwrap_or(0.0)
             };
             let of: Vec<_> = members.iter().map(|&i| expected(log, i, &tracks[i], &leasts[i])).collect();
-            *found = times.spacing().and_then(|spacing| of_one(&of, spacing, |at| floor(members[at])));
+            let tick = members.iter().filter_map(|&i| tracks[i].tick_ns).fold(0.0, f64::max);
+            *found = times.spacing().and_then(|spacing| of_one(&of, (spacing, tick), |at| floor(members[at])));
         },
     );
     for (host, _, found) in found {
@@ -108,16 +109,13 @@ fn expected(log: &Log, i: usize, track: &Track, leasts: &LeastDelays) -> LeastDe
     leasts.less(short, long)
 }
 
-/// What one of several connections tells that agrees with the spacing, unless one of them denies it; `floor` is what
-/// round trips leave for the path of each, if there are any.
-fn of_one(leasts: &[LeastDelays], spacing: f64, floor: impl Fn(usize) -> f64) -> Option<Transmission> {
+/// What one of several connections tells that agrees with the spacing, unless one of them denies it; their stamps have
+/// this tick, and `floor` is what round trips leave for the path of each, if there are any.
+fn of_one(leasts: &[LeastDelays], (spacing, tick): (f64, f64), floor: impl Fn(usize) -> f64) -> Option<Transmission> {
     let floors: Vec<f64> = (0..leasts.len()).map(floor).collect();
     let off = |(leasts, floor): (&LeastDelays, &f64)| {
         let ((_, _, short), (_, _, long)) = leasts.short.zip(leasts.long)?;
-        let (longer, expected) = (leasts.longer()?, spacing * f64::from(long - short) / f64::from(long));
-        let off = libm::fabs(longer - expected);
-        let found = Transmission { short, ns_per_byte: longer / f64::from(long - short) };
-        (floor.is_finite() && longer > LEAST && off <= tolerance(expected)).then_some((off, found))
+        agreed(leasts.longer()?, spacing, [short, long], tick).filter(|_| floor.is_finite())
     };
     let (_, found) = leasts.iter().zip(&floors).filter_map(off).min_by(|a, b| a.0.total_cmp(&b.0))?;
     // Where a short packet was quicker than what they leave, the shortest round trip is no shortest by as much.
@@ -151,7 +149,7 @@ mod tests {
                 .iter()
                 .map(|[short, long, _]| LeastDelays { short: at(short, 66), long: at(long, 1514) })
                 .collect();
-            of_one(&leasts, 1.514e6, |at| connections[at][2] * 1e6).map(|found| found.of(1514) / 1e6)
+            of_one(&leasts, (1.514e6, 0.0), |at| connections[at][2] * 1e6).map(|found| found.of(1514) / 1e6)
         };
         let close =
             |found: Option<f64>, expected: f64| assert!(found.is_some_and(|found| (found - expected).abs() < 1e-9));
