@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from answering import KIND, LIMIT, compare, one, voice
-from sojourn.report.answer import answer
+from sojourn.report.answer import Answer, answer
 from sojourn.report.answered import answered
 from sojourn.report.captured import captured
 from sojourn.report.configure import configured
@@ -319,3 +319,29 @@ def test_a_loss_above_all_that_came_is_explained() -> None:
 
     assert "had come before the warm-up was over" in loss(6.3)
     assert "warm-up" not in loss(1.0)
+
+
+def test_replications_that_are_the_same_run_tell_nothing_of_chance() -> None:
+    auto = {"repeat": "auto", "duration": "20s"}
+
+    def said(events: list[int], kinds: tuple[str, ...] = ("fifo", "codel"), document: Any = None) -> Answer:
+        results = [
+            one({KIND: kind}, number) | {"engine": {"events": count, "wall_s": float(number)}}
+            for kind in kinds
+            for number, count in enumerate(events)
+        ]
+        return answer(results, {KIND: list(kinds)}, document)
+
+    same, drawn = said([9, 9, 9]), said([7, 8, 9])
+    assert same.sentences[1] == (
+        "The replications of each cell are the same run, to the byte, as where nothing is drawn by lot: they "
+        "count as one. So chance cannot be told from effect there, no verdict on them is certain, and more "
+        "replications tell no more."
+    )
+    assert not any("repeat = 3" in sentence for sentence in same.sentences)
+    assert not same.as_json()["certain"] and drawn.as_json()["certain"]
+    assert not any("the same run" in sentence for sentence in drawn.sentences)
+    assert not said([9, 9, 9], document=auto).rounds and said([7, 8, 9], document=auto).rounds
+    # It is said of a study without a choice of queues, too, and of no runs that differ.
+    assert any("the same run" in sentence for sentence in said([9, 9], ("fifo",)).sentences)
+    assert not said([9, 8]).sentences[1].startswith("The replications")

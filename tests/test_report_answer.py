@@ -20,8 +20,8 @@ pytestmark = pytest.mark.usefixtures("svg_only")
 
 def page(folder: Path, results: list[dict[str, Any]], *figures: dict[str, Any], **document: Any) -> str:
     """Return the words of the page of some results."""
-    for each in results:
-        each.setdefault("engine", {"packets": 1000, "events": 5000, "simulated_s": 20.0})
+    for number, each in enumerate(results):
+        each.setdefault("engine", {"packets": 1000, "events": 5000 + number, "simulated_s": 20.0})
     return Page(write(write_results(folder / "done", results, list(figures), **document)).read_text()).text
 
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sojourn.report.answer.cells import Cells, queue_axes, sort
+from sojourn.report.answer.cells import Cells, of_chance, queue_axes, sort
 from sojourn.report.answer.goals import Goal, goals_of, scored_users, unjudged, unscored
 from sojourn.report.answer.regrets import Ranking, rank
 from sojourn.report.answer.verdicts import CLOSE, Finding, Verdict, Verdicts, judge
@@ -158,7 +158,8 @@ def answer(
         The study, for its goals, users and replications.
     """
     document = document or {}
-    cells, goals = sort(results, axes), goals_of(document, results)
+    every, goals = sort(results, axes), goals_of(document, results)
+    cells = of_chance(every)
     if len(cells.choices) < 2:  # there is no best choice to be a share of
         goals = [goal for goal in goals if not goal.of_best]
     verdicts = judge(cells, goals, looks(document))
@@ -174,8 +175,10 @@ def answer(
     kinds = list(dict.fromkeys(user["kind"] for user in document.get("users") or () if "kind" in user))
     sentences = preface.opening(goals, bool(document.get("goals")), kinds)
     sentences += preface.loss(goals, bool(document.get("goals")), results) + stuck.said(results)
+    same = preface.same_runs(every, cells)
+    sentences += same
     if cells.axes:
-        sentences += _chosen(cells, goals, ranking, verdicts, of_choices)
+        sentences += _chosen(cells, goals, ranking, verdicts, of_choices, bool(same))
         items = goals_kept.by_condition(cells, verdicts)
     else:
         sentences += [preface.compares_nothing(axes), *goals_kept.by_cell(cells, verdicts)]
@@ -188,7 +191,9 @@ def answer(
     sentences += unanswered.without_values(cells, goals, verdicts)
     sentences += beds.doubts(results)
     callers = [cell for cell in cells.cells.values() if any(run.get("voice") for run in cell)]
-    reached = rounds.reached(document, verdicts, callers) + rounds.scores_known(document, callers)
+    reached = (
+        "" if same else rounds.reached(document, verdicts, callers) + rounds.scores_known(document, callers)
+    )
     return Answer(
         title=preface.title(cells),
         sentences=[*sentences, *([reached] if reached else [])],
@@ -209,9 +214,11 @@ def _chosen(
     ranking: Ranking,
     verdicts: Verdicts,
     of_choices: Mapping[str, Sequence[Size]],
+    repeated: bool,
 ) -> list[str]:
     """Say which choice is best, and what comes with it."""
-    said = choice_words.headline(cells, ranking, goals, once=all(len(c) == 1 for c in cells.cells.values()))
+    once = all(len(cell) == 1 for cell in cells.cells.values())
+    said = choice_words.headline(cells, ranking, goals, once, repeated)
     said += unanswered.left_out(cells, ranking, verdicts)
     for choice in ranking.chosen[:1] if len(ranking.chosen) < len(cells.choices) else []:
         said.append(goals_kept.of_choice(cells, verdicts, choice))

@@ -1,7 +1,7 @@
 """The cells of a study, sorted by what a designer chooses (queues) and by what is given (conditions)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sojourn.report.answer.goals import Goal
@@ -13,6 +13,8 @@ Cell = Sequence[Mapping[str, Any]]
 """The replications of one cell, in order."""
 
 _UNIT_WORDS = {"pkt": "packets"}
+_BESIDE_THE_RUN = {"hash", "replication", "sha256", "engine"}
+"""What differs between results of the same run, as the time that it took."""
 _MOST_NAMED = 6
 """Conditions that one line names."""
 
@@ -132,6 +134,31 @@ def sort(results: Sequence[Mapping[str, Any]], axes: Mapping[str, Sequence[str]]
     ]
     conditions, choices = (list(found) for found in by_axes)
     return Cells(chosen, given, choices, conditions, cells)
+
+
+def of_chance(cells: Cells) -> Cells:
+    """Leave out replications that are the same run as an earlier one of their cell.
+
+    Where nothing is drawn by lot, as of a recorded workload, another seed is the same run: it tells nothing
+    of chance, and an interval over such runs would have no width.
+    """
+
+    kept: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for place, cell in cells.cells.items():
+        first, *others = cell
+        kept[place] = [first, *(result for result in others if not _same_run(result, first))]
+    return replace(cells, cells=kept)
+
+
+def _same_run(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Tell whether the engine did the same, event by event as far as it counts them, and found the same."""
+    events = [result.get("engine", {}).get("events") for result in (one, other)]
+    if None in events or events[0] != events[1]:
+        return False
+    found, before = (
+        {key: value for key, value in result.items() if key not in _BESIDE_THE_RUN} for result in (one, other)
+    )
+    return found == before
 
 
 def _points(

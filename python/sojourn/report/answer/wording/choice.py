@@ -9,8 +9,13 @@ from sojourn.results.sizes import Size, ms_brief
 from sojourn.study.units import percent
 
 
-def headline(cells: Cells, ranking: Ranking, goals: Sequence[Goal], once: bool) -> list[str]:
-    """Say which choice is best, by what that was decided, and how sure it is."""
+def headline(
+    cells: Cells, ranking: Ranking, goals: Sequence[Goal], once: bool, repeated: bool = False
+) -> list[str]:
+    """Say which choice is best, by what that was decided, and how sure it is.
+
+    Of each cell one run may be known, or that its replications are one.
+    """
     if ranking.decided == "none":
         return ["No condition has numbers for every choice, so the choices cannot be compared."]
     chosen, total = ranking.chosen, len(ranking.worst)
@@ -48,7 +53,7 @@ def headline(cells: Cells, ranking: Ranking, goals: Sequence[Goal], once: bool) 
             f"Replications do not tell for certain that {cells.text(ranking.doubted)} {lose} more ({sizes}): "
             "more of them may turn the choice."
         )
-    if once:
+    if once and not repeated:
         said.append(
             "Each cell was run once, so chance cannot be told from effect and no verdict is certain; "
             'repeat = 3 gives intervals, repeat = "auto" as many runs as the verdicts need.'

@@ -47,6 +47,20 @@ def loss(goals: Sequence[Goal], stated: bool, results: Sequence[Mapping[str, Any
     return [f"No goal is about loss, which reaches {100 * of_link[worst]:.2g} % on the {called(worst)}."]
 
 
+def same_runs(every: Cells, of_chance: Cells) -> list[str]:
+    """Say that replications were left out since they are the same run, and what that means for certainty."""
+    left_out = [place for place, cell in every.cells.items() if len(of_chance.cells[place]) < len(cell)]
+    if not left_out:
+        return []
+    once = all(len(cell) == 1 for cell in of_chance.cells.values())
+    what = "The replications of each cell" if once else f"Replications of {len(left_out)} of the cells"
+    return [
+        f"{what} are the same run, to the byte, as where nothing is drawn by lot: they count as one. "
+        "So chance cannot be told from effect there, no verdict on them is certain, and more replications "
+        "tell no more."
+    ]
+
+
 def compares_nothing(axes: Mapping[str, Sequence[str]]) -> str:
     """Say that there is no queue to choose."""
     several = [
