@@ -292,7 +292,8 @@ def test_a_survey_counts_by_class_and_leaves_out_those_far_away(tmp_path: Path) 
     assert found.shares("b")["connections"] == 3 and found.shares("b", near=True)["connections"] == 2
     assert found.shares("b", near=True)["p50_ms"] == 0.0 and found.shares("c") == {"connections": 0}
     middles, density = found.density("avg", "b")
-    assert len(middles) == 11 and density[0] == density[-1] == pytest.approx(10)
+    assert len(middles) == 13 and density[1] == density[-2] == pytest.approx(10)
+    assert density[0] == density[-1] == 0  # so that one bin alone is a line, too
     edges, _, counts = found.grid()
     assert counts.sum() == 4 and counts.shape == (len(edges) - 1,) * 2
     low, high = (int(np.searchsorted(edges, np.log10(each), "right")) - 1 for each in (5.0, 105.0))

@@ -304,7 +304,6 @@ def test_the_command_and_its_exit_codes(sojourn: Command) -> None:
     for words, says in (
         (("a", "c"), "path.rtt"),
         (("a", "none"), "no such results directory"),
-        (("a", "./a"), "a is named twice; expected each once"),
         (("a", "b", "--value", "voice.talk.mos"), "no result has this number; did you mean voice.talks."),
         (("a", "b", "--value", "zzz"), "no result has this number; `sojourn show RESULTS POINT` lists them"),
     ):

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 from sojourn.cli.flag import Flag
-from sojourn.cli.once import once
 from sojourn.results import open_results
 
 
@@ -54,7 +53,6 @@ def compare(
     from sojourn.report.comparing.page import as_row
     from sojourn.report.comparing.sentences import clearest, settings, summary
 
-    once((first, second))
     found = compared(open_results(first), open_results(second), value or [])
     page = None
     if out is not None:
