@@ -112,7 +112,7 @@ def judged(out: Path) -> Path:
     goals = [{"value": "voice.talks.mos.median", "at-least": 4.0}]
     made = study(LIMIT, cells, 4)
     for each in made:
-        each["engine"] = {"packets": 1000, "events": 5000, "simulated_s": 20.0}
+        each["engine"] = {"packets": 1000, "events": 5000 + each["replication"], "simulated_s": 20.0}
     return write_report(write_results(out / "done", made, [], users=[{"kind": "adaptive"}], goals=goals))
 
 
