@@ -66,6 +66,11 @@ def test_times_follow_line_and_recording() -> None:
     assert Times.of(line) == Times(6, 40, 8)
     assert Times.of(line, 20.0) == Times(6, 14, 3) and Times.of(line, 5.0) == Times(6, 4, 2)
     assert Times.of(Line.read("120Mbit", "120Mbit", "10ms")) == Times(1, 30, 7)
+    # A household's reader comes back after 10 s: nobody opens a page within the 7 s of a fast line.
+    fast = ("1Gbit", "50Mbit", "20ms")
+    assert Question.read(*fast).times == Times(2, 7, 2)
+    for users in ("household", "voice=1,page=1"):
+        assert Question.read(*fast, users).times == Times(2, 24, 6)
     assert Times.of(Line.read("12Mbit", "12Mbit", "1s")).warmup_s == 10
     assert Line.read("12Mbit", "12Mbit", "100 ms").rtt == "100ms" and line.packets("up", 2) == 2000
 

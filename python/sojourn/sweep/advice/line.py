@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from math import ceil, inf
@@ -135,7 +135,8 @@ def read_users(text: str) -> dict[str, int]:
 class Times:
     """How long a point lasts: long enough for several calls, short enough that the fastest line can be paid.
 
-    A run of both directions at full rate is about :data:`PACKETS` full packets, and measures 4 to 40 s.
+    A run of both directions at full rate is about :data:`PACKETS` full packets, and measures 4 to 40 s; at
+    least 24 s where users take their own time (:data:`UNHURRIED`).
     """
 
     warmup_s: int
@@ -143,10 +144,11 @@ class Times:
     call_s: int
 
     @classmethod
-    def of(cls, line: Line, longest_s: float = inf) -> Times:
-        """Choose the times of a line; a recording is not run on after its end."""
+    def of(cls, line: Line, longest_s: float = inf, users: Iterable[str] = ()) -> Times:
+        """Choose the times of a line and of its users; a recording is not run on after its end."""
         pace = line.packets("down", 1) + line.packets("up", 1)
-        measured = min(max(PACKETS / pace, _SHORTEST_S), _LONGEST_S)
+        shortest = _SHORTEST_S if UNHURRIED.isdisjoint(users) else _UNHURRIED_S
+        measured = min(max(PACKETS / pace, shortest), _LONGEST_S)
         # CUBIC's slow start and its first sawtooth take tens of round trips.
         warmup = min(max(ceil(60 * line.rtt_s), 1), 10)
         measured = max(min(measured, longest_s - warmup), _SHORTEST_S)
@@ -155,3 +157,7 @@ class Times:
 
 PACKETS = 600_000
 _SHORTEST_S, _LONGEST_S = 4.0, 40.0
+UNHURRIED = frozenset({"household", "page"})
+"""Users whose pauses are their own: in a shorter run nobody opens a page or ends a call."""
+_UNHURRIED_S = 24.0
+"""Two pages of a reader who comes back after 10 s."""

@@ -51,7 +51,7 @@ class Question:
     @property
     def times(self) -> Times:
         """How long a point lasts."""
-        return Times.of(self.line, self.longest_s)
+        return Times.of(self.line, self.longest_s, self.users)
 
     @classmethod
     def read(
