@@ -71,6 +71,7 @@ def test_times_follow_line_and_recording() -> None:
     assert Question.read(*fast).times == Times(2, 7, 2)
     for users in ("household", "voice=1,page=1"):
         assert Question.read(*fast, users).times == Times(2, 24, 6)
+    assert Question.read(*fast, "page=1,video=2").times == Times(2, 40, 8)
     assert Times.of(Line.read("12Mbit", "12Mbit", "1s")).warmup_s == 10
     assert Line.read("12Mbit", "12Mbit", "100 ms").rtt == "100ms" and line.packets("up", 2) == 2000
 

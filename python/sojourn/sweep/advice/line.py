@@ -135,8 +135,8 @@ def read_users(text: str) -> dict[str, int]:
 class Times:
     """How long a point lasts: long enough for several calls, short enough that the fastest line can be paid.
 
-    A run of both directions at full rate is about :data:`PACKETS` full packets, and measures 4 to 40 s; at
-    least 24 s where users take their own time (:data:`UNHURRIED`).
+    A run of both directions at full rate is about :data:`PACKETS` full packets, and measures 4 to 40 s, but
+    no less than its users need (:data:`OWN_TIMES_S`).
     """
 
     warmup_s: int
@@ -147,7 +147,7 @@ class Times:
     def of(cls, line: Line, longest_s: float = inf, users: Iterable[str] = ()) -> Times:
         """Choose the times of a line and of its users; a recording is not run on after its end."""
         pace = line.packets("down", 1) + line.packets("up", 1)
-        shortest = _SHORTEST_S if UNHURRIED.isdisjoint(users) else _UNHURRIED_S
+        shortest = max((OWN_TIMES_S.get(kind, _SHORTEST_S) for kind in users), default=_SHORTEST_S)
         measured = min(max(PACKETS / pace, shortest), _LONGEST_S)
         # CUBIC's slow start and its first sawtooth take tens of round trips.
         warmup = min(max(ceil(60 * line.rtt_s), 1), 10)
@@ -157,7 +157,9 @@ class Times:
 
 PACKETS = 600_000
 _SHORTEST_S, _LONGEST_S = 4.0, 40.0
-UNHURRIED = frozenset({"household", "page"})
-"""Users whose pauses are their own: in a shorter run nobody opens a page or ends a call."""
-_UNHURRIED_S = 24.0
-"""Two pages of a reader who comes back after 10 s."""
+OWN_TIMES_S = {"household": 24.0, "page": 24.0, "video": 40.0}
+"""Of users who take their own time, how long a run measures at least.
+
+In a shorter one nobody opens a page (a household's reader comes back after 10 s), ends a call, or sees a
+clip of 16 s that began after the warm-up.
+"""
