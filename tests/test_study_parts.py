@@ -250,6 +250,21 @@ def test_a_workload_s_text_has_a_line_for_each_connection_in_order_of_time(tmp_p
     )
     ends = [line.split(" ")[1] for line in recorded.text_of(tmp_path / "y").splitlines()[1:]]
     assert ends == ["sa", "sab", "cb"]
+    # What each was opened after is named by its line and the end that sends; not what is left out or later.
+    after = {
+        "number": [4, 9, 2, 7], "after": [2, None, 7, None], "after_bytes": [800, None, 5, None],
+        "after_ns": [30, None, 6, None], "opener": ["x", "y", "x", "x"],
+    }  # fmt: skip
+    for opener, said in (("x", "50@1b800+30"), ("z", "50@1a800+30")):
+        its = plain.with_columns(
+            pl.Series(name, of) for name, of in {**after, "opener": [opener, "y", "x", "x"]}.items()
+        )
+        its.write_parquet(tmp_path / "z")
+        assert [line.split(" ")[2] for line in recorded.text_of(tmp_path / "z").splitlines()[1:]] == [
+            "20",
+            "30",
+            said,
+        ]
     # The window is that of the end that sends more: of b where both send as much; none where it is not known.
     assert [line.split(" ")[3] for line in recorded.text_of(tmp_path / "x").splitlines()[1:]] == [
         "-/4",

@@ -297,12 +297,14 @@ def test_what_is_not_known_of_a_connection_is_null_and_turns_are_cut_to_4_gb() -
         "start_ns": np.array([3, 4]),
         "rtt_ns": np.array([-1, 5]),
         **unknown,
+        **{f"after{what}": np.array([-1, 0]) for what in ("", "_bytes", "_ns")},
         "turns": np.array([0, 2]),
     }
     turns = {"accepted": np.array([True, False]), "bytes": np.array([2**33, 0]), "wait_ns": np.array([1, 2]),
              "heard": np.array([0, 9]), "writes": np.array([1, 3])}  # fmt: skip
     table = _table({"connections": columns, "turns": turns, "length_ns": 77})
     assert table["rtt_ns"].to_list() == [None, 5] and table["b_mss"].to_list() == [None, 0]
+    assert table["after"].to_list() == [None, 0] == table["after_ns"].to_list()
     assert table["length_ns"].to_list() == [77, 77] and table.columns[-1] == "turns"
     assert table["turns"].to_list() == [[], [
         {"accepted": True, "bytes": 2**32 - 1, "wait_ns": 1, "heard": 0, "writes": 1},

@@ -1,6 +1,6 @@
 //! What the loop tells the thread that keeps the records: each fate of a packet, and each write.
 
-use crate::forward::frame::{Frame, Headers};
+use crate::frame::{Frame, Headers};
 use rtrb::Producer;
 use sojourn_net::probe::{DropCause, Probe};
 use sojourn_net::{Span, Time};

@@ -10,9 +10,11 @@
 
 #![allow(clippy::disallowed_methods, reason = "this crate is what reads the clock for the others")]
 
+pub mod device;
 pub mod ends;
 pub mod event;
 pub mod forward;
+pub mod frame;
 pub mod lateness;
 pub mod linux;
 pub mod record;

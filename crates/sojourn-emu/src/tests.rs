@@ -45,7 +45,7 @@ pub(crate) fn one_hop(link: &str) -> String {
 }
 
 /// A loop between two devices.
-pub(crate) fn forwarder(devices: [crate::forward::device::Device; 2]) -> crate::forward::forwarder::Forwarder {
+pub(crate) fn forwarder(devices: [crate::device::Device; 2]) -> crate::forward::forwarder::Forwarder {
     use crate::event::EventSink;
     use sojourn_sim::Direction;
     let document = setup(&one_hop(LINK), "").document;

@@ -5,6 +5,7 @@
 
 pub mod congestion;
 mod invalid;
+mod jiffies;
 pub mod link;
 pub mod log;
 mod named;

@@ -23,7 +23,6 @@ mod config;
 pub(crate) mod cwnd_limited;
 mod ecn;
 mod endpoint;
-pub(crate) mod jiffies;
 mod loss;
 mod pacing;
 mod rate_sample;

@@ -80,6 +80,10 @@ fn connections<'py>(py: Python<'py>, rows: &[Recorded]) -> PyResult<Bound<'py, P
     table.set_item("opener", rows.iter().map(|row| row.opener.0.to_string()).collect::<Vec<_>>())?;
     table.set_item("acceptor", rows.iter().map(|row| row.acceptor.0.to_string()).collect::<Vec<_>>())?;
     let numbers = columns!(py, of rows.iter(), {
+        number: |row| row.number,
+        after: |row| number(row.after.map(|after| after.number.into())),
+        after_bytes: |row| number(row.after.map(|after| after.bytes)),
+        after_ns: |row| number(row.after.map(|after| after.wait_ns)),
         opener_port: |row| row.opener.1,
         acceptor_port: |row| row.acceptor.1,
         tcp: |row| row.tcp,

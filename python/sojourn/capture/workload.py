@@ -46,6 +46,7 @@ from sojourn.study.units import percent
 
 _UNKNOWN = (
     "rtt_ns",
+    *(f"after{what}" for what in ("", "_bytes", "_ns")),
     *(f"{end}_{what}" for end in "ab" for what in ("part_ns", "mss", "initial_window", "window")),
 )
 _MOST_BYTES = 2**32 - 1

@@ -4,8 +4,8 @@
 //! interfaces, addresses and routes away.
 
 use crate::Trouble;
+use crate::device::{Device, Stamps};
 use crate::ends::probe::open_prober;
-use crate::forward::device::{Device, Stamps};
 use crate::linux::bpf::KernelStamps;
 use crate::linux::namespace;
 use crate::linux::netlink::{RouteMetrics, Routing};

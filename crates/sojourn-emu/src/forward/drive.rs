@@ -99,7 +99,7 @@ impl Driver {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::forward::device::Device;
+    use crate::device::Device;
     use crate::tests::{forwarder, ipv4};
     use std::io::Read;
     use std::os::unix::net::UnixDatagram;

@@ -3,7 +3,7 @@
 //! Hosts may be at distances of their own. Packets to hosts that are equally far are due in the order in which they
 //! left, so there is a line for each distance.
 
-use crate::forward::frame::Frame;
+use crate::frame::Frame;
 use crate::setup::Pair;
 use sojourn_net::{Span, Time};
 use std::collections::VecDeque;
@@ -96,7 +96,7 @@ impl Due {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::forward::frame::Headers;
+    use crate::frame::Headers;
     use sojourn_net::Ecn;
     use sojourn_net::log::Kind;
 

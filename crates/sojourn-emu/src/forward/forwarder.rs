@@ -3,14 +3,14 @@
 //! One thread does both directions. It takes what has been sent, lets the queues do all that is due at the times it was
 //! due, writes what is due, and waits for whatever comes next.
 
+use crate::device::{Device, VNET_HEADER};
 use crate::event::{Event, EventSink};
 use crate::forward::clock::Clock;
-use crate::forward::device::Device;
-use crate::forward::frame::{self, Frame, Headers};
 use crate::forward::gro::Joined;
-use crate::forward::gso::{Cut, VNET_HEADER, VnetHeader};
+use crate::forward::gso::{Cut, VnetHeader};
 use crate::forward::slab::Slab;
 use crate::forward::way::Way;
+use crate::frame::{self, Frame, Headers};
 use crate::lateness::Lateness;
 use sojourn_net::{Packet, Rate, Span, Time};
 use sojourn_sim::Direction;

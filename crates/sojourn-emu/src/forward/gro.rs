@@ -9,7 +9,8 @@
 //! The kernel joins what it is given within one look of NAPI. To join here saves a system call a packet, which is
 //! most of what a packet costs, when the loop is late and many are due.
 
-use crate::forward::gso::{VNET_HEADER, VnetHeader};
+use crate::device::VNET_HEADER;
+use crate::forward::gso::VnetHeader;
 use sojourn_pcap::write::{folded, sum};
 
 /// Largest packet of IP.

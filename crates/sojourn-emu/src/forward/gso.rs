@@ -6,10 +6,8 @@
 //! (`NEEDS_CSUM`): the receiving host takes such a packet as whole, as it does between its own namespaces.
 //! Differences: none known for TCP over IPv4 and IPv6 and for UDP; other kinds are not asked for.
 
+use crate::device::VNET_HEADER;
 use sojourn_pcap::write::{folded, sum};
-
-/// Bytes of the header in front of each packet.
-pub const VNET_HEADER: usize = 10;
 
 const NEEDS_CSUM: u8 = 1;
 const TCP4: u8 = 1;

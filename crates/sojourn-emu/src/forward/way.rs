@@ -11,7 +11,7 @@
 
 use crate::event::{Event, EventSink, LinkProbe};
 use crate::forward::due::Due;
-use crate::forward::frame::Frame;
+use crate::frame::Frame;
 use crate::setup::Pair;
 use rand_pcg::Pcg64Mcg;
 use sojourn_net::link::{Departure, Link, drop_on_path, is_lost};

@@ -5,7 +5,7 @@
 //! process sees. Packets are read in the order in which they were put in, so the k-th that is read has the k-th stamp;
 //! lengths are compared, so that a packet that was dropped in between is noticed.
 
-use crate::forward::device::Stamps;
+use crate::device::Stamps;
 use memmap2::{MmapOptions, MmapRaw};
 use sojourn_net::Time;
 use std::io;

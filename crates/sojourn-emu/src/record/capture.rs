@@ -1,7 +1,7 @@
 //! The capture of a run (pcapng): packets as they leave a link or are dropped, with what happened to them in comments.
 
 use crate::event::{SNAPSHOT, Snapshot};
-use crate::forward::frame;
+use crate::frame;
 use rtrb::Consumer;
 use sojourn_net::Time;
 use sojourn_net::probe::DropCause;

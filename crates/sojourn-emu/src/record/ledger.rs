@@ -3,7 +3,7 @@
 //! Runs on a thread of its own, which nothing waits for.
 
 use crate::event::{Event, Snapshot};
-use crate::forward::frame::Headers;
+use crate::frame::Headers;
 use crate::lateness::Lateness;
 use crate::record::capture::{Capture, Captured, Output};
 use crate::record::link_ledger::{LinkLedger, Waiting};

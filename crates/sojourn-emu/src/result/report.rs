@@ -238,7 +238,7 @@ fn median(numbers: &[f64]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::forward::device::Device;
+    use crate::device::Device;
     use crate::record::ledger::{Ledger, Outputs};
     use crate::tests::{TWO_HOPS, forwarder, setup};
     use serde_json::{Value, json};

@@ -2,9 +2,9 @@
 
 use crate::replay::{FakeClock, Given, packet, ways};
 use rtrb::{Consumer, RingBuffer};
+use sojourn_emu::device::Device;
 use sojourn_emu::event::{Event, EventSink};
 use sojourn_emu::forward::clock::Clock as _;
-use sojourn_emu::forward::device::Device;
 use sojourn_emu::forward::forwarder::{Counts, Forwarder, Hosts};
 use sojourn_emu::record::ledger::{Ledger, Outputs};
 use sojourn_net::probe::DropCause;

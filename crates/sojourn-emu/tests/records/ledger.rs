@@ -1,7 +1,7 @@
 //! The records of a run, from events written by hand.
 
 use sojourn_emu::event::{Event, SNAPSHOT};
-use sojourn_emu::forward::frame::Headers;
+use sojourn_emu::frame::Headers;
 use sojourn_emu::record::ledger::{Ledger, Outputs};
 use sojourn_emu::record::rows::ROW;
 use sojourn_net::log::Kind;

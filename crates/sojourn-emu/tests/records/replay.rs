@@ -2,12 +2,12 @@
 
 use proptest::prelude::*;
 use rtrb::Consumer;
+use sojourn_emu::device::{Device, Stamps};
 use sojourn_emu::event::{Event, EventSink};
 use sojourn_emu::forward::clock::Clock;
-use sojourn_emu::forward::device::{Device, Stamps};
 use sojourn_emu::forward::forwarder::{Forwarder, Hosts};
-use sojourn_emu::forward::frame::Headers;
 use sojourn_emu::forward::way::Way;
+use sojourn_emu::frame::Headers;
 use sojourn_emu::record::ledger::{Ledger, Outputs};
 use sojourn_net::log::NOT_DROPPED;
 use sojourn_net::{Ecn, Rate, Span, Time};

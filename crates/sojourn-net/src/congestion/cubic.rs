@@ -35,7 +35,7 @@ use super::control::{Ack, Congestion, CongestionControl, Window};
 use super::hystart::{HyStart, Watch};
 use super::reno::slow_start;
 use super::variables::{Variables, segments};
-use crate::tcp::jiffies::TICK;
+use crate::jiffies::TICK;
 use crate::{Span, Time};
 
 /// β, and C in segments per second cubed, in 1024ths.

@@ -4,8 +4,9 @@
 //! on at a quarter of the speed for at most five rounds, and at full speed again if the RTT falls back; the first slow
 //! start only. [`HyStart::Linux`] is that of Linux's `tcp_cubic` (after Ha and Rhee, "Taming the elephants", 2008):
 //! slow start ends at once when a round's smallest RTT is well above the connection's, or when acknowledgements have
-//! kept coming closely for half a round trip; the first slow start and those after timeouts. Difference: Linux's
-//! allowance for the delay of segmentation offload is left out.
+//! kept coming closely for half a round trip; the first slow start and those after timeouts. As in Linux since January 2025,
+//! rounds are counted at any window (from 5.16 until then from sixteen segments on). Difference: Linux's allowance for
+//! the delay of segmentation offload is left out.
 
 use super::control::{Ack, Round};
 use super::variables::Variables;
@@ -106,10 +107,13 @@ impl Watch {
 
     /// False if slow start is to end.
     fn linux(&mut self, now: Time, ack: &Ack, cwnd: u64) -> bool {
-        let Some(rtt) = ack.rtt.filter(|_| cwnd >= LOW_WINDOW) else { return true };
+        let Some(rtt) = ack.rtt else { return true };
         if self.round.ends(ack) {
             (self.rtt, self.samples) = (UNKNOWN, 0);
             (self.began, self.train) = (now, now);
+        }
+        if cwnd < LOW_WINDOW {
+            return true;
         }
         if now.since(self.train) <= TRAIN_GAP {
             self.train = now;
@@ -240,6 +244,18 @@ mod tests {
         let mut watch = Watch::new(HyStart::Linux);
         let ack = Ack { min_rtt: Span::from_millis(10), next: 100, ..Ack::of(MSS, Span::from_millis(90)) };
         assert!((0..20).all(|_| watch.on_ack(Time::ZERO, &ack, 15 * MSS, MSS).is_some()));
+    }
+
+    #[test]
+    fn linux_counts_the_rounds_of_small_windows() {
+        let mut watch = Watch::new(HyStart::Linux);
+        let ended = (1..).find(|una| {
+            let next = if *una <= 40 { 40 } else { 80 };
+            let cwnd = if *una <= 35 { 10 } else { 20 };
+            let ack = Ack { una: *una, next, min_rtt: Span::from_millis(20), ..Ack::of(MSS, Span::from_millis(40)) };
+            watch.on_ack(Time::ZERO + Span::from_millis(10) * *una, &ack, cwnd * MSS, MSS).is_none()
+        });
+        assert_eq!(ended, Some(49), "the ninth of the round that began at 41, and not of the window of 20, at 44");
     }
 
     #[test]

@@ -20,9 +20,9 @@
 //!
 //! Difference: the millisecond does not shrink on paths of less than 20 ms.
 
-use super::jiffies::{TICK, expiry, ticks};
 use super::reader::Reader;
 use super::window_growth::WindowGrowth;
+use crate::jiffies::{TICK, expiry, ticks};
 use crate::{Span, Time};
 
 const QUICK: u32 = 16;

@@ -14,8 +14,8 @@
 //! the letter, for a clock of no granularity (G = 0). What else Linux does is in [`super::rttvar`].
 
 use super::config::{Config, Stack};
-use super::jiffies::expiry;
 use super::rttvar::LinuxRttvar;
+use crate::jiffies::expiry;
 use crate::{Span, Time};
 
 const MAX: Span = Span::from_secs(60);

@@ -1,5 +1,6 @@
 //! From frames to a workload. Memory is bounded: so many connections, so many turns and datagrams.
 
+use super::after::Afters;
 use super::connection::Connection;
 use super::datagrams::Datagrams;
 use super::first_flight::{InitialWindows, full_segment, may_be_full, one_segment};
@@ -11,6 +12,7 @@ use super::stood::Passed;
 use super::turns::{Recorded, Turn, Workload};
 use super::waits::{Host as Waited, Waits};
 use super::way::Answer;
+use crate::decode::tcp::{ACK, SYN};
 use crate::decode::{Address, Packet, Transport, decode};
 use crate::read::{Copies, Frame};
 use sojourn_net::with_defaults;
@@ -79,6 +81,7 @@ pub struct Extractor {
     busy: BTreeMap<i64, [[u64; 4]; 2]>,
     passed: Passed,
     waits: Waits,
+    afters: Afters,
     copies: Copies,
     workload: Workload,
 }
@@ -127,7 +130,19 @@ impl Extractor {
         match (&mut entry.kept, packet.transport) {
             (Kept::Tcp(connection), Transport::Tcp(segment)) => {
                 let (before, acked) = (connection.turns.len(), connection.ways[1 - by].acked);
+                let in_order = connection.ways[by].in_order();
                 connection.segment(by, &segment, extra, now, more);
+                if segment.flags & (SYN | ACK) == SYN && connection.first_ns == now {
+                    self.afters.opened(packet.source, place, now);
+                }
+                if connection.ways[by].in_order() > in_order {
+                    self.afters.came(packet.destination, false, now, place, connection.ways[by].in_order());
+                }
+                if connection.ways[1 - by].acked > acked {
+                    let theirs = &connection.ways[1 - by];
+                    let bytes = (theirs.acked - theirs.begin).max(0) as u64;
+                    self.afters.came(packet.source, true, now, place, bytes);
+                }
                 self.turns += connection.turns.len() - before;
                 acknowledged = (connection.ways[1 - by].acked - acked).max(0) as u64;
                 answered = connection.ways[1 - by].answered_in();
@@ -230,6 +245,11 @@ impl Extractor {
                 recorded(entry, since(*began), last, ends, sides.client_opens(entry.hosts(), clients))
             })
             .collect();
+        for (number, (row, entry)) in (0u32..).zip(connections.iter_mut().zip(&self.entries)) {
+            let opener = entry.opener.0;
+            row.number = number;
+            row.after = self.afters.of(opener, number, sides.is_far(opener));
+        }
         set_initial_windows(&self.entries, &mut connections);
         settle_lost(&mut connections);
         connections.sort_by_key(|connection| connection.start_ns);

@@ -17,6 +17,7 @@
 //! ([`crate::Meter`] tells of the queues); what is not TCP is kept datagram by datagram, without what they waited in
 //! front of the capture where that is known.
 
+mod after;
 mod connection;
 mod datagrams;
 mod extractor;
@@ -33,6 +34,7 @@ mod turns;
 mod waits;
 mod way;
 
+pub use after::After;
 pub use extractor::{Extractor, Options};
 pub use stood::Stood;
 pub use turns::{Recorded, Turn, Workload};

@@ -8,7 +8,7 @@
 //! is sojourn's own.
 
 /// Packets that are kept, 16 bytes each; of a longer capture its beginning tells.
-const MOST: usize = 1 << 22;
+const MOST: usize = 1 << 20;
 /// Who waited for less may not have waited, ns: as much as inferred waits are off.
 const LITTLE: i64 = 2_000_000;
 /// So much later packets leave in another order, ns, and if more of so many do, each flow has a queue of its own.
@@ -45,11 +45,21 @@ impl Passed {
         let mut sizes: Vec<(i64, u64)> =
             self.0.iter().filter(|(.., near)| near[sign] == ahead).map(|of| (of.0, u64::from(of.1))).collect();
         sizes.sort_by_key(|(at, _)| *at);
-        let before = |at: i64| sizes.partition_point(|(time, _)| if ahead { *time < at } else { *time <= at });
+        let mut sizes = sizes.into_iter().peekable();
+        let mut bytes = 0;
+        let mut before = |at: i64| {
+            while let Some((_, size)) = sizes.next_if(|(time, _)| *time < at || (!ahead && *time == at)) {
+                bytes += size;
+            }
+            bytes
+        };
+        let mut told = told.iter().map(|(at, wait)| (*at, *wait, before(*at)));
+        let Some(mut last) = told.next() else { return Stood::default() };
         let kept_until = if self.0.len() < MOST { i64::MAX } else { self.0[MOST - 1].0 };
         let (mut found, mut disorder) = (Stood::default(), 0);
-        for pair in told.windows(2) {
-            let [(first, one), (second, other)] = [pair[0], pair[1]];
+        for next in told {
+            let ((first, one, sent), (second, other, then)) = (last, next);
+            last = next;
             let apart = second.saturating_sub(first);
             // Seen as they leave, the second waited for longer than the first is gone; before, the first for longer.
             let waited = if ahead { one } else { other };
@@ -64,7 +74,7 @@ impl Passed {
             disorder += u64::from(took < -APART);
             found.pairs += 1;
             found.time_ns = found.time_ns.saturating_add_signed(took);
-            found.bytes += sizes[before(first)..before(second)].iter().map(|(_, size)| size).sum::<u64>();
+            found.bytes += then - sent;
         }
         if disorder * ONE_IN > found.pairs { Stood { longest_ns: found.longest_ns, ..Stood::default() } } else { found }
     }

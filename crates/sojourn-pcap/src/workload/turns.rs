@@ -21,6 +21,10 @@ pub struct Turn {
 /// One connection, or one flow of datagrams.
 #[derive(Clone, Debug, Default)]
 pub struct Recorded {
+    /// Its number, unique in the workload.
+    pub number: u32,
+    /// What it was opened after, if its opener waits for such.
+    pub after: Option<super::After>,
     /// TCP, or UDP.
     pub tcp: bool,
     /// Who opened it, or sent first: address and port.

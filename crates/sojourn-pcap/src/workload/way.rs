@@ -61,6 +61,11 @@ pub(super) struct Way {
 }
 
 impl Way {
+    /// Bytes of it that are in order.
+    pub(super) fn in_order(&self) -> u64 {
+        (self.front - self.begin).max(0) as u64
+    }
+
     /// The first data byte's number, from its SYN.
     pub(super) fn opens(&mut self, seq: u32) {
         self.base = Some(seq.wrapping_add(1));

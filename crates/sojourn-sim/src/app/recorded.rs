@@ -16,7 +16,7 @@
 mod recording;
 
 pub use recording::Recording;
-use recording::{Connection, Manner, Turn};
+use recording::{After, Connection, Manner, Turn};
 
 use super::source::Source;
 use crate::engine::{ConnectionId, Datagram, Direction, End, Event, Kind, Network};
@@ -30,6 +30,8 @@ use std::sync::Arc;
 const HEADERS: u32 = 28;
 /// The token of the next start.
 const NEXT: u64 = u64::MAX;
+/// In the token of a start that waited for another connection, beside its index.
+const ASKED: u64 = 1 << 62;
 /// In the token of the time up to which a connection was seen, beside its flow.
 const OVER: u64 = 1 << 63;
 
@@ -41,8 +43,10 @@ pub struct Recorded {
     groups: Arc<[u16]>,
     /// The end where the recording's clients are.
     clients: End,
-    /// Starts, latest first, so that the next is at the end: when, and which connection.
-    starts: Vec<(Time, u32)>,
+    /// Starts, latest first, so that the next is at the end: when, which connection, and whether it is the recorded one.
+    starts: Vec<(Time, u32, bool)>,
+    /// By connection, what waits for its recorded start: index, and what it waits for; the first at the end.
+    asks: BTreeMap<u32, Vec<(u32, After)>>,
     open: BTreeMap<u32, Playing>,
 }
 
@@ -60,6 +64,8 @@ struct Playing {
     last: [usize; 2],
     /// Each end has closed.
     closed: [bool; 2],
+    /// What waits for what is sent to each end; the first at the end.
+    asks: [Vec<(u32, After)>; 2],
 }
 
 impl Recorded {
@@ -73,21 +79,30 @@ impl Recorded {
         rng: &mut Pcg64Mcg,
     ) -> Self {
         let mut starts = Vec::new();
+        let mut asks: BTreeMap<u32, Vec<(u32, After)>> = BTreeMap::new();
+        let mut appears = vec![false; recording.connections.len()];
         let offset: f64 = rng.random();
         for (i, connection) in recording.connections.iter().enumerate() {
             let upto = |i: usize| libm::floor(i as f64 * scale + offset) as u64;
             for copy in 0..upto(i + 1) - upto(i) {
                 let recorded = copy == 0;
+                appears[i] = true;
+                // One that does not appear here is not waited for.
+                if let Some(after) = connection.after.filter(|after| recorded && appears[after.which as usize]) {
+                    asks.entry(after.which).or_default().push((i as u32, after));
+                    continue;
+                }
                 let at = if recorded {
                     connection.start.0
                 } else {
                     (rng.random::<f64>() * recording.length.0 as f64) as u64
                 };
-                starts.push((Time(at), i as u32));
+                starts.push((Time(at), i as u32, recorded));
             }
         }
-        starts.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
-        Self { number, recording, groups, clients, starts, open: BTreeMap::new() }
+        starts.sort_by_key(|(at, ..)| std::cmp::Reverse(*at));
+        asks.values_mut().for_each(|asks| asks.sort_by_key(|(_, after)| std::cmp::Reverse(after.bytes)));
+        Self { number, recording, groups, clients, starts, asks, open: BTreeMap::new() }
     }
 
     fn opener(&self, connection: &Connection) -> End {
@@ -95,40 +110,55 @@ impl Recorded {
     }
 
     fn begin(&mut self, network: &mut Network) {
-        while let Some((_, which)) = self.starts.pop_if(|(at, _)| *at <= network.now()) {
-            let recording = Arc::clone(&self.recording);
-            let connection = &recording.connections[which as usize];
-            let group = self.groups[which as usize];
-            let last = [false, true].map(|accepted| {
-                connection.turns.iter().rposition(|turn| turn.accepted == accepted).map_or(0, |at| at + 1)
-            });
-            let (waiting, closed) = ([false; 2], [false; 2]);
-            let mut playing = Playing { which, id: None, next: [0; 2], written: [0; 2], waiting, last, closed };
-            if connection.manner == Manner::Datagrams {
-                let flow = network.new_flow(group);
-                self.open.insert(flow, playing);
-                network.wake_at(network.now() + connection.turns[0].wait, self.number, token(flow, false));
-                continue;
-            }
-            let id = network.connect(group, self.opener(connection), self.number, true);
-            playing.id = Some(id);
-            if connection.goes_on != [false; 2] {
-                let left = recording.length - connection.start;
-                network.wake_at(network.now() + left, self.number, OVER | u64::from(id.flow()));
-            }
-            // Who waits, waits from the end of the handshake.
-            let handshake = connection.rtt.unwrap_or(Span::ZERO);
-            for accepted in [false, true] {
-                if let Some(turn) = due(connection, &playing, accepted).filter(|turn| turn.heard == 0) {
-                    playing.waiting[usize::from(accepted)] = true;
-                    let delay = if turn.wait == Span::ZERO && !accepted { Span::ZERO } else { handshake + turn.wait };
-                    network.wake_at(network.now() + delay, self.number, token(id.flow(), accepted));
-                }
-            }
-            self.open.insert(id.flow(), playing);
+        while let Some((_, which, recorded)) = self.starts.pop_if(|(at, ..)| *at <= network.now()) {
+            self.start(which, recorded, network);
         }
-        if let Some((at, _)) = self.starts.last() {
+        if let Some((at, ..)) = self.starts.last() {
             network.wake_at(*at, self.number, NEXT);
+        }
+    }
+
+    fn start(&mut self, which: u32, recorded: bool, network: &mut Network) {
+        let recording = Arc::clone(&self.recording);
+        let connection = &recording.connections[which as usize];
+        let group = self.groups[which as usize];
+        let last = [false, true]
+            .map(|accepted| connection.turns.iter().rposition(|turn| turn.accepted == accepted).map_or(0, |at| at + 1));
+        let asks = if recorded { self.asks.remove(&which).unwrap_or_default() } else { Vec::new() };
+        // What one end sends comes to the other.
+        let (to_opener, to_other) = asks.into_iter().partition(|(_, after)| after.accepted);
+        let asks = [to_opener, to_other];
+        let (waiting, closed) = ([false; 2], [false; 2]);
+        let mut playing = Playing { which, id: None, next: [0; 2], written: [0; 2], waiting, last, closed, asks };
+        if connection.manner == Manner::Datagrams {
+            let flow = network.new_flow(group);
+            self.open.insert(flow, playing);
+            network.wake_at(network.now() + connection.turns[0].wait, self.number, token(flow, false));
+            return;
+        }
+        let id = network.connect(group, self.opener(connection), self.number, true);
+        playing.id = Some(id);
+        if connection.goes_on != [false; 2] {
+            let left = recording.length - connection.start;
+            network.wake_at(network.now() + left, self.number, OVER | u64::from(id.flow()));
+        }
+        // Who waits, waits from the end of the handshake.
+        let handshake = connection.rtt.unwrap_or(Span::ZERO);
+        for accepted in [false, true] {
+            if let Some(turn) = due(connection, &playing, accepted).filter(|turn| turn.heard == 0) {
+                playing.waiting[usize::from(accepted)] = true;
+                let delay = if turn.wait == Span::ZERO && !accepted { Span::ZERO } else { handshake + turn.wait };
+                network.wake_at(network.now() + delay, self.number, token(id.flow(), accepted));
+            }
+        }
+        self.open.insert(id.flow(), playing);
+    }
+
+    /// Starts are due that waited for what an end has of a connection now: all of it, if nothing more is to come.
+    fn ask(&mut self, flow: u32, side: usize, delivered: u64, network: &mut Network) {
+        let Some(playing) = self.open.get_mut(&flow) else { return };
+        while let Some((which, after)) = playing.asks[side].pop_if(|(_, after)| after.bytes <= delivered) {
+            network.wake_at(network.now() + after.wait, self.number, ASKED | u64::from(which));
         }
     }
 
@@ -193,6 +223,7 @@ impl Recorded {
         let Some(playing) = self.open.get_mut(&id.flow()) else { return };
         let connection = &recording.connections[playing.which as usize];
         let opener = if connection.client_opens { clients } else { clients.other() };
+        let mut asked = [0; 2];
         for accepted in [false, true] {
             let side = usize::from(accepted);
             let end = if accepted { opener.other() } else { opener };
@@ -200,6 +231,7 @@ impl Recorded {
                 continue;
             }
             let Some(own) = network.endpoint(id, end) else { continue };
+            asked[side] = own.receiver().delivered();
             let has_all = own.receiver().delivered() >= playing.written[1 - side];
             if let Some(turn) = due(connection, playing, accepted) {
                 let after_other = connection.manner == Manner::Turns
@@ -220,8 +252,10 @@ impl Recorded {
                 // It never sends, or not again, and has all that the other end will send.
                 playing.closed[side] = true;
                 network.close(id, end);
+                asked[side] = u64::MAX;
             }
         }
+        (0..2).for_each(|side| self.ask(id.flow(), side, asked[side], network));
         self.forget(id.flow());
     }
 }
@@ -266,6 +300,7 @@ impl Source for Recorded {
     fn on(&mut self, event: Event, network: &mut Network) {
         match event {
             Event::Start | Event::Wake(NEXT) => self.begin(network),
+            Event::Wake(token) if token & ASKED != 0 => self.start((token & !ASKED) as u32, true, network),
             Event::Wake(token) if token & OVER != 0 => self.cut_off((token & !OVER) as u32, network),
             Event::Wake(token) => self.send((token / 2) as u32, token % 2 == 1, network),
             Event::Received { connection, .. } | Event::Sent { connection, .. } => self.heard(connection, network),

@@ -6,15 +6,20 @@ the connections as text, a line for each.
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sojourn.errors import SojournError
 from sojourn.study.inputs.named import Files
+
+if TYPE_CHECKING:
+    import polars as pl
 
 _WINDOWS = ("a_bytes", "b_bytes", "a_initial_window", "b_initial_window")
 """Workloads of before have no initial windows."""
 _GOES_ON = ("a_goes_on", "b_goes_on")
 """Nor do they say who had more to send."""
+_AFTER = ("number", "after", "after_bytes", "after_ns", "opener")
+"""Nor what a connection was opened after."""
 _COLUMNS = ("tcp", "client_opens", "concurrent", "start_ns", "rtt_ns", "length_ns", "turns")
 
 
@@ -32,7 +37,8 @@ def text_of(file: Path) -> str:
         there = pl.read_parquet_schema(file)
         windows = _WINDOWS if set(_WINDOWS) <= set(there) else ()
         goes_on = _GOES_ON if set(_GOES_ON) <= set(there) else ()
-        table = pl.read_parquet(file, columns=[*_COLUMNS, *windows, *goes_on])
+        after = _AFTER if set(_AFTER) <= set(there) else ()
+        table = pl.read_parquet(file, columns=[*_COLUMNS, *windows, *goes_on, *after])
     except (pl.exceptions.PolarsError, OSError):
         raise SojournError(f"{file} is no workload; expected a file that `sojourn workload` wrote") from None
     # The end that sends more.
@@ -52,7 +58,8 @@ def text_of(file: Path) -> str:
         pl.element().struct.field("wait_ns").cast(pl.String),
         pl.when(heard > 0).then(pl.format("<{}", heard)).otherwise(pl.lit("")),
     )
-    lines = table.sort("start_ns", maintain_order=True).select(
+    table = table.sort("start_ns", maintain_order=True)
+    lines = table.with_columns(_after(table) if after else pl.lit("").alias("@")).select(
         pl.concat_str(
             pl.when(~pl.col("tcp"))
             .then(pl.lit("u"))
@@ -63,7 +70,7 @@ def text_of(file: Path) -> str:
                 pl.when(pl.col("client_opens")).then(pl.lit("c")).otherwise(pl.lit("s")),
                 *(pl.when(pl.col(end)).then(pl.lit(end[0])).otherwise(pl.lit("")) for end in goes_on),
             ),
-            pl.col("start_ns").cast(pl.String),
+            pl.concat_str(pl.col("start_ns").cast(pl.String), "@"),
             pl.concat_str(pl.col("rtt_ns").cast(pl.String).fill_null("-"), slash),
             pl.col("turns").list.eval(turn).list.join(" "),
             separator=" ",
@@ -71,6 +78,19 @@ def text_of(file: Path) -> str:
     )
     length = table["length_ns"].max() or 0
     return "\n".join([f"length {length}", *lines.to_series().to_list()])
+
+
+def _after(table: "pl.DataFrame") -> "pl.Series":
+    """Return, of connections in order, what each was opened after, if that is among those above it."""
+    import polars as pl  # slow to import
+
+    lines = table.select("number", "opener").with_row_index("line")
+    others = lines.select(after="number", above="line", who="opener")
+    found = lines.join(table.select("number", "after", "after_bytes", "after_ns"), on="number", how="left")
+    found = found.join(others, on="after", how="left", maintain_order="left")
+    sends = pl.when(pl.col("who") == pl.col("opener")).then(pl.lit("b")).otherwise(pl.lit("a"))
+    told = pl.format("@{}{}{}+{}", "above", sends, "after_bytes", "after_ns")
+    return found.select(pl.when(pl.col("above") < pl.col("line")).then(told).fill_null("").alias("@"))["@"]
 
 
 def length_s(file: Path) -> float:

@@ -1,8 +1,9 @@
 //! A recorded workload as text: a line for each connection or flow of datagrams.
 //!
-//! `KIND SIDE[ENDS] START RTT[/WINDOW] TURN…`: KIND is `s` (by turns), `c` (concurrent) or `u` (datagrams); SIDE is
+//! `KIND SIDE[ENDS] START[@AFTER] RTT[/WINDOW] TURN…`: KIND is `s` (by turns), `c` (concurrent) or `u` (datagrams); SIDE is
 //! who opens, `c` (a client) or `s` (a server); ENDS are those in whose turn the recording ended, `a`, `b` or `ab`;
-//! START in ns from the beginning of the recording; RTT in ns, `-` if unknown; WINDOW the initial window of the end
+//! START in ns from the beginning of the recording; AFTER, as `7b900+1000`, that the opener waited for so many bytes of
+//! the end of that letter of the connection in that line (from 0), and then so many ns; RTT in ns, `-` if unknown; WINDOW the initial window of the end
 //! that sends more, in segments, if known; a TURN is `a` (the end that opens) or `b`, its bytes, `*` and the number of
 //! writes if there are several, `+`, the ns waited before it, and of a concurrent connection `<` and the bytes that the
 //! end must have of the other first, if it waits for any. The first line is `length NS`.
@@ -37,6 +38,19 @@ pub struct Turn {
     pub heard: u64,
 }
 
+/// What the opener of a connection waited for before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct After {
+    /// Index of a connection that started before.
+    pub which: u32,
+    /// The end that accepted it sends the bytes.
+    pub accepted: bool,
+    /// So many bytes.
+    pub bytes: u64,
+    /// And then for so long.
+    pub wait: Span,
+}
+
 /// One connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Connection {
@@ -48,6 +62,8 @@ pub struct Connection {
     pub goes_on: [bool; 2],
     /// When.
     pub start: Span,
+    /// What its opener waited for, if that is known.
+    pub after: Option<After>,
     /// Its round-trip time without queues.
     pub rtt: Option<Span>,
     /// The initial window of the end that sends more, in segments.
@@ -90,6 +106,9 @@ impl FromStr for Recording {
             if connections.last().is_some_and(|last| last.start > found.start) {
                 return Err(format!("line {number} starts before the one above it; expected connections in order"));
             }
+            if found.after.is_some_and(|after| after.which as usize >= connections.len()) {
+                return Err(format!("line {number} waits for one that is not above it; expected connections in order"));
+            }
             connections.push(found);
         }
         Ok(Self { length, connections })
@@ -121,7 +140,11 @@ fn connection(line: &str) -> Option<Connection> {
         "ab" => [true; 2],
         _ => return None,
     };
-    let start = time(words.next()?)?;
+    let began = words.next()?;
+    let (start, after) = match began.split_once('@') {
+        Some((start, after)) => (time(start)?, Some(self::after(after)?)),
+        None => (time(began)?, None),
+    };
     let whole = words.next()?;
     let (rtt, initial_window) = match whole.split_once('/') {
         Some((rtt, window)) => (rtt, Some(window.parse().ok().filter(|window| (1..=100).contains(window))?)),
@@ -134,7 +157,14 @@ fn connection(line: &str) -> Option<Connection> {
     let turns: Option<Vec<Turn>> = words.map(turn).collect();
     let turns = turns.filter(|turns| !turns.is_empty())?;
     let fits = manner != Manner::Datagrams || turns.iter().all(|turn| turn.bytes <= 65_507);
-    fits.then_some(Connection { manner, client_opens, goes_on, start, rtt, initial_window, turns })
+    fits.then_some(Connection { manner, client_opens, goes_on, start, after, rtt, initial_window, turns })
+}
+
+fn after(word: &str) -> Option<After> {
+    let at = word.find(['a', 'b'])?;
+    let (bytes, wait) = word[at + 1..].split_once('+')?;
+    let (which, bytes) = (word[..at].parse().ok()?, bytes.parse().ok()?);
+    Some(After { which, accepted: word.as_bytes()[at] == b'b', bytes, wait: time(wait)? })
 }
 
 fn turn(word: &str) -> Option<Turn> {
@@ -170,6 +200,14 @@ mod tests {
     }
 
     #[test]
+    fn a_connection_may_wait_for_one_above_it() {
+        let read = "length 9\ns c 1 - a1+0\ns s 5@0b900+20 3 a1+0\n".parse::<Recording>().unwrap();
+        assert_eq!((read.connections[0].after, read.connections[1].start), (None, Span(5)));
+        let after = After { which: 0, accepted: true, bytes: 900, wait: Span(20) };
+        assert_eq!(read.connections[1].after, Some(after));
+    }
+
+    #[test]
     fn what_is_no_workload_is_told_with_its_line() {
         for (text, line) in [
             ("", "line 1"),
@@ -186,6 +224,11 @@ mod tests {
             ("length 9\ns c 10 -/0 a1+0", "line 2"),
             ("length 9\ns c 10 99999999999999999 a1+0", "line 2"),
             ("length 9\ns c 10 - a1+0\ns c 9 - a1+0", "line 3"),
+            ("length 9\ns c 10@0b9+1 - a1+0", "line 2 waits"),
+            ("length 9\ns c 1 - a1+0\ns c 2@1b9+1 - a1+0", "line 3 waits"),
+            ("length 9\ns c 1 - a1+0\ns c 2@0c9+1 - a1+0", "line 3 is no"),
+            ("length 9\ns c 1 - a1+0\ns c 2@0b9 - a1+0", "line 3 is no"),
+            ("length 9\ns c 1 - a1+0\ns c 2@ - a1+0", "line 3 is no"),
         ] {
             let said = text.parse::<Recording>().unwrap_err();
             assert!(said.starts_with(line), "{said}");

@@ -1,10 +1,12 @@
 //! What packets are read from and written to: a descriptor that gives one packet at a time, and when each was sent.
 
-use crate::forward::gso::VNET_HEADER;
 use nix::errno::Errno;
 use sojourn_net::Time;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// Bytes of the `struct virtio_net_hdr` in front of each packet.
+pub const VNET_HEADER: usize = 10;
 
 /// When the packets of a device were handed over by their sender, in the order in which they are read.
 pub trait Stamps: Send {

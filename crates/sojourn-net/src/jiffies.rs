@@ -10,7 +10,7 @@ use crate::{Span, Time};
 pub(crate) const TICK: u64 = 4_000_000;
 
 /// Ticks that a wait lasts, rounded up.
-pub(super) fn ticks(wait: Span) -> u64 {
+pub(crate) fn ticks(wait: Span) -> u64 {
     wait.0.div_ceil(TICK)
 }
 
@@ -24,7 +24,7 @@ fn grain(ticks: u64) -> u64 {
 }
 
 /// When a timer expires that is set at `now` for `wait`.
-pub(super) fn expiry(now: Time, wait: Span) -> Time {
+pub(crate) fn expiry(now: Time, wait: Span) -> Time {
     let count = ticks(wait);
     let grain = grain(count);
     // Rounded down to a multiple of it, which is a power of two: without a division.
