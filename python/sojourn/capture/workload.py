@@ -3,6 +3,10 @@
 One row a connection, or a flow of datagrams, in order of their starts:
 
 ==================  ==================================================================================
+``number``          its number, unique in the file
+``after``           the connection of which something had come to the opener last when it opened this one,
+                    if its opener is seen to wait for such, else null
+``after_bytes``     so much of it had come; ``after_ns``: so long before
 ``opener``          address of the end that opened it (*a*), or sent first; ``opener_port``
 ``acceptor``        the other end (*b*); ``acceptor_port``
 ``tcp``             TCP; otherwise UDP
