@@ -250,21 +250,24 @@ def test_a_workload_s_text_has_a_line_for_each_connection_in_order_of_time(tmp_p
     )
     ends = [line.split(" ")[1] for line in recorded.text_of(tmp_path / "y").splitlines()[1:]]
     assert ends == ["sa", "sab", "cb"]
-    # What each was opened after is named by its line and the end that sends; not what is left out or later.
+    # What each was opened after is named by its line and the end that sends; not what is left out or
+    # later, no datagrams, and nothing by a number that two have.
     after = {
         "number": [4, 9, 2, 7], "after": [2, None, 7, None], "after_bytes": [800, None, 5, None],
         "after_ns": [30, None, 6, None], "opener": ["x", "y", "x", "x"],
     }  # fmt: skip
-    for opener, said in (("x", "50@1b800+30"), ("z", "50@1a800+30")):
-        its = plain.with_columns(
-            pl.Series(name, of) for name, of in {**after, "opener": [opener, "y", "x", "x"]}.items()
-        )
-        its.write_parquet(tmp_path / "z")
-        assert [line.split(" ")[2] for line in recorded.text_of(tmp_path / "z").splitlines()[1:]] == [
-            "20",
-            "30",
-            said,
-        ]
+    cases: list[tuple[dict[str, list[Any]], str]] = [
+        ({}, "50@1b800+30"),
+        ({"opener": ["z", "y", "x", "x"]}, "50@1a800+30"),
+        ({"number": [4, 2, 2, 7]}, "50@1b800+30"),
+        ({"number": [2, 9, 2, 7]}, "50"),
+        *(({"after": [other, None, 7, None]}, "50") for other in (4, 7, 9)),
+    ]
+    for changed, said in cases:
+        its = [pl.Series(name, of) for name, of in {**after, **changed}.items()]
+        plain.with_columns(its).write_parquet(tmp_path / "z")
+        starts = [line.split(" ")[2] for line in recorded.text_of(tmp_path / "z").splitlines()[1:]]
+        assert starts == ["20", "30", said], changed
     # The window is that of the end that sends more: of b where both send as much; none where it is not known.
     assert [line.split(" ")[3] for line in recorded.text_of(tmp_path / "x").splitlines()[1:]] == [
         "-/4",

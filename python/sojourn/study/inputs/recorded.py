@@ -84,10 +84,12 @@ def _after(table: "pl.DataFrame") -> "pl.Series":
     """Return, of connections in order, what each was opened after, if that is among those above it."""
     import polars as pl  # slow to import
 
-    lines = table.select("number", "opener").with_row_index("line")
-    others = lines.select(after="number", above="line", who="opener")
-    found = lines.join(table.select("number", "after", "after_bytes", "after_ns"), on="number", how="left")
-    found = found.join(others, on="after", how="left", maintain_order="left")
+    lines = table.select(*_AFTER, "tcp").with_row_index("line")
+    # Of files that somebody joined, a number that two connections have names neither.
+    others = (
+        lines.filter("tcp").select(after="number", above="line", who="opener").unique("after", keep="none")
+    )
+    found = lines.join(others, on="after", how="left", maintain_order="left")
     sends = pl.when(pl.col("who") == pl.col("opener")).then(pl.lit("b")).otherwise(pl.lit("a"))
     told = pl.format("@{}{}{}+{}", "above", sends, "after_bytes", "after_ns")
     return found.select(pl.when(pl.col("above") < pl.col("line")).then(told).fill_null("").alias("@"))["@"]
