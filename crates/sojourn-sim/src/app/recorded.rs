@@ -7,10 +7,13 @@
 //! are sent at their recorded times. An end in whose turn the recording ended had more to send: however fast its turn
 //! goes here, it goes on for as long as it was seen.
 //!
+//! A connection that its opener waited to open, as `sojourn workload` finds ([`After`]), starts when so much of the
+//! other has come here, and as long after as it was: Tmix has no such thing. Others start at their recorded times.
+//!
 //! `scale` changes the number of connections and flows, not their sizes: the i-th of them (from 0, in order of their
 //! starts) appears ⌊(i + 1)·scale + u⌋ − ⌊i·scale + u⌋ times, u drawn once from the source's own stream, so that the
-//! total is exact to one and busy times stay busy. The first appearance is at the recorded time; those beyond it begin
-//! at a time drawn uniformly from the recording. Differences from Tmix: a connection that began before the capture, or
+//! total is exact to one and busy times stay busy. The first appearance is at the recorded time, or waits for the first of
+//! the other; those beyond it begin at a time drawn uniformly from the recording. Differences from Tmix: a connection that began before the capture, or
 //! goes on after it while nothing is sent, is opened and closed like any other, with the bytes that were seen.
 
 mod recording;
@@ -86,8 +89,8 @@ impl Recorded {
             let upto = |i: usize| libm::floor(i as f64 * scale + offset) as u64;
             for copy in 0..upto(i + 1) - upto(i) {
                 let recorded = copy == 0;
-                appears[i] = true;
-                // One that does not appear here is not waited for.
+                // Nobody waits for datagrams, nor for what does not appear here.
+                appears[i] = connection.manner != Manner::Datagrams;
                 if let Some(after) = connection.after.filter(|after| recorded && appears[after.which as usize]) {
                     asks.entry(after.which).or_default().push((i as u32, after));
                     continue;
