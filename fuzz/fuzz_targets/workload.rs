@@ -16,11 +16,17 @@ fn header(record: &Record) -> Header {
     Header::Tcp { seq, ack, flags: record.flags, stamps, sack: Default::default() }
 }
 
+/// Enough that a host may be seen to wait for what comes before it opens connections.
+const MOST: Options = Options { most_connections: 32, most_turns: 1024 };
+
 fuzz_target!(|bytes: &[u8]| {
-    let mut extractor = Extractor::new(Options { most_connections: 8, most_turns: 1024 });
+    let mut extractor = Extractor::new(MOST);
     packets(bytes, header, |frame| extractor.frame(frame));
-    let workload = extractor.finish(&|_| None);
-    assert!(workload.connections.len() <= 8);
-    let turns: usize = workload.connections.iter().map(|connection| connection.turns.len()).sum();
-    assert!(turns <= 1024 + 16, "a bound on memory");
+    let connections = extractor.finish(&|_| None).connections;
+    assert!(connections.len() <= MOST.most_connections);
+    let turns: usize = connections.iter().map(|connection| connection.turns.len()).sum();
+    assert!(turns <= MOST.most_turns + 2 * MOST.most_connections, "a bound on memory");
+    for after in connections.iter().filter_map(|connection| connection.after) {
+        assert!((after.number as usize) < connections.len(), "one of them");
+    }
 });
