@@ -1,15 +1,16 @@
 //! From frames to a workload. Memory is bounded: so many connections, so many turns and datagrams.
 
-use super::after::Afters;
+use super::after::{After, Afters};
 use super::connection::Connection;
 use super::datagrams::Datagrams;
 use super::first_flight::{InitialWindows, full_segment, may_be_full, one_segment};
 use super::header::extra;
+use super::lost;
 use super::on_link::on_link;
-use super::raw_turn::{LOST, NEAR_NS};
+use super::raw_turn::NEAR_NS;
 use super::sides::{Hosts, Sides, Stand};
 use super::stood::Passed;
-use super::turns::{Recorded, Turn, Workload};
+use super::turns::{Recorded, Workload};
 use super::waits::{Host as Waited, Waits};
 use super::way::Answer;
 use crate::decode::tcp::{ACK, SYN};
@@ -132,7 +133,7 @@ impl Extractor {
                 let (before, acked) = (connection.turns.len(), connection.ways[1 - by].acked);
                 let in_order = connection.ways[by].in_order();
                 connection.segment(by, &segment, extra, now, more);
-                if segment.flags & (SYN | ACK) == SYN && connection.first_ns == now {
+                if by == 0 && segment.flags & (SYN | ACK) == SYN && connection.first_ns == now {
                     self.afters.opened(packet.source, place, now);
                 }
                 if connection.ways[by].in_order() > in_order {
@@ -245,13 +246,19 @@ impl Extractor {
                 recorded(entry, since(*began), last, ends, sides.client_opens(entry.hosts(), clients))
             })
             .collect();
+        let bytes: Vec<_> = connections.iter().map(|row| row.bytes).collect();
         for (number, (row, entry)) in (0u32..).zip(connections.iter_mut().zip(&self.entries)) {
             let opener = entry.opener.0;
             row.number = number;
-            row.after = self.afters.of(opener, number, sides.is_far(opener));
+            row.after = self.afters.of(opener, number, sides.is_far(opener)).map(|after| {
+                // The acknowledgement of a FIN counts one more.
+                let which = after.number as usize;
+                let sent = bytes[which][usize::from(self.entries[which].opener.0 == opener)];
+                After { bytes: after.bytes.min(sent), ..after }
+            });
         }
         set_initial_windows(&self.entries, &mut connections);
-        settle_lost(&mut connections);
+        lost::settle(&mut connections);
         connections.sort_by_key(|connection| connection.start_ns);
         let length_ns = since(last);
         let (sides_by_ttl, near_are_clients) = (sides.are_told, sides.near_are_clients);
@@ -418,34 +425,6 @@ fn set_initial_windows(entries: &[Entry], connections: &mut [Recorded]) {
     }
     for row in connections.iter_mut().filter(|row| row.tcp) {
         row.initial_window = [row.opener.0, row.acceptor.0].map(|host| windows.of(host));
-    }
-}
-
-/// What was sent and lost was sent when its end had waited as it does: as long as the median of what it is known to
-/// wait.
-fn settle_lost(connections: &mut [Recorded]) {
-    let end = |row: &Recorded, turn: &Turn| if turn.accepted { row.acceptor.0 } else { row.opener.0 };
-    let mut known: BTreeMap<Address, Vec<u64>> = BTreeMap::new();
-    for row in connections.iter().filter(|row| row.tcp && !row.concurrent) {
-        let before = std::iter::once(None).chain(row.turns.iter().map(|turn| Some(turn.accepted)));
-        for (turn, before) in row.turns.iter().zip(before) {
-            if turn.wait_ns != LOST && before != Some(turn.accepted) {
-                known.entry(end(row, turn)).or_default().push(turn.wait_ns);
-            }
-        }
-    }
-    let medians: BTreeMap<Address, u64> = known
-        .into_iter()
-        .map(|(host, mut waits)| {
-            let middle = (waits.len() - 1) / 2;
-            (host, *waits.select_nth_unstable(middle).1)
-        })
-        .collect();
-    for row in connections {
-        let hosts = [row.opener.0, row.acceptor.0];
-        for turn in row.turns.iter_mut().filter(|turn| turn.wait_ns == LOST) {
-            turn.wait_ns = medians.get(&hosts[usize::from(turn.accepted)]).copied().unwrap_or(0);
-        }
     }
 }
 

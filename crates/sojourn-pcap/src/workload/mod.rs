@@ -23,6 +23,7 @@ mod datagrams;
 mod extractor;
 mod first_flight;
 mod header;
+mod lost;
 mod on_link;
 mod queue;
 mod raw_turn;

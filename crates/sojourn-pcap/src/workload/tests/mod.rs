@@ -225,6 +225,41 @@ fn the_same_ports_again_are_another_connection() {
 }
 
 #[test]
+fn who_is_taken_for_the_acceptor_opens_nothing() {
+    // Both at one time: who resets a connection of which nothing is known is taken for its opener, and nothing has come
+    // to it; the other one, to whom something has, asks for a connection.
+    let mut four = frames(&[
+        (0, true, ACK, 7, 1, 100),
+        (1, false, ACK, 1, 107, 0),
+        (2, true, RST, 7, 0, 0),
+        (2, false, SYN, 7, 0, 0),
+    ]);
+    four[2].1[14 + 20] = 99;
+    four[3].1[14 + 22] = 99;
+    let found = taken(&four);
+    assert_eq!(found.connections.len(), 2);
+    assert!(found.connections.iter().all(|connection| connection.after.is_none()));
+}
+
+#[test]
+fn a_fin_is_none_of_the_bytes_that_had_come() {
+    // Each page is asked for 2 ms after the last acknowledgement of the one before, by a host away from the capture.
+    let mut pages = Vec::new();
+    for k in 0..12 {
+        pages.extend(frames(PAGE).into_iter().map(|(at, mut data, wire)| {
+            let by_opener = data[29] == 1;
+            data[14 + 8] = if by_opener { 55 } else { 64 };
+            data[if by_opener { 35 } else { 37 }] = k;
+            (at + i64::from(k) * 742 * MS, data, wire)
+        }));
+    }
+    let pages = taken(&pages).connections;
+    let after = |page: &Recorded| page.after.map(|after| (after.number, after.bytes, after.wait_ns));
+    let expected = |k: u32| Some((k.checked_sub(1)?, 2000, 2_000_000));
+    assert_eq!(pages.iter().map(after).collect::<Vec<_>>(), (0..12).map(expected).collect::<Vec<_>>());
+}
+
+#[test]
 fn datagrams_are_kept_one_by_one() {
     let ends = [1, 2].map(|n| End { address: Ipv4Addr::new(10, 0, 0, n), port: n.into() });
     let sent: Vec<_> = (0..5)
