@@ -109,7 +109,9 @@ impl Afters {
 
     /// A host opens a connection.
     pub(super) fn opened(&mut self, host: Address, number: u32, now: i64) {
-        let after = self.hosts.entry(host).or_default().each_mut().map(|host| host.opened(now));
+        // Of a host to which nothing has come nothing is kept.
+        let Some(signs) = self.hosts.get_mut(&host) else { return };
+        let after = signs.each_mut().map(|host| host.opened(now));
         if after != [None; 2] {
             self.found.insert(number, after);
         }
