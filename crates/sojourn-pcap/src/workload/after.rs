@@ -94,23 +94,35 @@ impl Host {
     }
 }
 
-/// What came to hosts by what passed towards them and by what they acknowledged, and what they opened after it.
+/// What came to hosts by what passed towards them and by what they acknowledged, and what they opened after it. Hosts
+/// have numbers, since something comes with every packet; of those to which nothing came nothing is kept.
 #[derive(Debug, Default)]
 pub(super) struct Afters {
-    hosts: BTreeMap<Address, [Host; 2]>,
+    numbers: BTreeMap<Address, u32>,
+    hosts: Vec<Option<Box<[Host; 2]>>>,
     found: BTreeMap<u32, [Option<After>; 2]>,
 }
 
 impl Afters {
+    /// The number of a host.
+    pub(super) fn host(&mut self, address: Address) -> u32 {
+        let next = self.hosts.len() as u32;
+        let number = *self.numbers.entry(address).or_insert(next);
+        if number == next {
+            self.hosts.push(None);
+        }
+        number
+    }
+
     /// So many bytes of a connection have come to a host, if `acknowledged` as it says itself.
-    pub(super) fn came(&mut self, host: Address, acknowledged: bool, at: i64, number: u32, bytes: u64) {
-        self.hosts.entry(host).or_default()[usize::from(acknowledged)].came(Came { at, number, bytes });
+    pub(super) fn came(&mut self, host: u32, acknowledged: bool, at: i64, number: u32, bytes: u64) {
+        let signs = self.hosts[host as usize].get_or_insert_default();
+        signs[usize::from(acknowledged)].came(Came { at, number, bytes });
     }
 
     /// A host opens a connection.
-    pub(super) fn opened(&mut self, host: Address, number: u32, now: i64) {
-        // Of a host to which nothing has come nothing is kept.
-        let Some(signs) = self.hosts.get_mut(&host) else { return };
+    pub(super) fn opened(&mut self, host: u32, number: u32, now: i64) {
+        let Some(signs) = &mut self.hosts[host as usize] else { return };
         let after = signs.each_mut().map(|host| host.opened(now));
         if after != [None; 2] {
             self.found.insert(number, after);
@@ -118,9 +130,10 @@ impl Afters {
     }
 
     /// What a connection was opened after, if its host waits for such; `far`: that is away from the capture.
-    pub(super) fn of(&self, host: Address, number: u32, far: bool) -> Option<After> {
+    pub(super) fn of(&self, host: u32, number: u32, far: bool) -> Option<After> {
         let sign = usize::from(far);
-        self.found.get(&number)?[sign].filter(|_| self.hosts[&host][sign].waits())
+        let signs = self.hosts[host as usize].as_ref()?;
+        self.found.get(&number)?[sign].filter(|_| signs[sign].waits())
     }
 }
 
@@ -131,20 +144,26 @@ mod tests {
 
     const MS: i64 = 1_000_000;
 
-    fn host() -> Address {
-        IpAddr::from([10, 0, 0, 1]).into()
+    /// The number of the second of two hosts.
+    const HOST: u32 = 1;
+
+    fn two_hosts() -> Afters {
+        let mut afters = Afters::default();
+        let numbers = [1, 2, 1].map(|n| afters.host(IpAddr::from([10, 0, 0, n]).into()));
+        assert_eq!(numbers, [0, HOST, 0]);
+        afters
     }
 
     /// Every 100 ms something of connection 7 comes, and so many milliseconds later the host opens connections, each 1 ms
     /// after the one before. Numbers of those connections begin at 100.
     fn rounds(opens_after: impl Fn(i64) -> i64, each: u32, every_ms: i64) -> Afters {
-        let mut afters = Afters::default();
+        let mut afters = two_hosts();
         for round in 0..40 {
             let at = round * every_ms * MS;
-            afters.came(host(), false, at, 7, 1000 * (round as u64 + 1));
+            afters.came(HOST, false, at, 7, 1000 * (round as u64 + 1));
             for n in 0..each {
                 let now = at + (opens_after(round) + i64::from(n)) * MS;
-                afters.opened(host(), 100 + round as u32 * each + n, now);
+                afters.opened(HOST, 100 + round as u32 * each + n, now);
             }
         }
         afters
@@ -154,29 +173,29 @@ mod tests {
     fn who_opens_connections_when_something_has_come_waits_for_it() {
         let afters = rounds(|_| 2, 1, 100);
         let after = |bytes, wait_ms: u64| Some(After { number: 7, bytes, wait_ns: wait_ms * MS as u64 });
-        assert_eq!(afters.of(host(), 100, false), after(1000, 2));
-        assert_eq!(afters.of(host(), 139, false), after(40_000, 2));
-        assert_eq!(afters.of(host(), 139, true), None, "it acknowledged nothing");
-        assert_eq!(afters.of(host(), 7, false), None);
+        assert_eq!(afters.of(HOST, 100, false), after(1000, 2));
+        assert_eq!(afters.of(HOST, 139, false), after(40_000, 2));
+        assert_eq!(afters.of(HOST, 139, true), None, "it acknowledged nothing");
+        assert_eq!(afters.of(HOST, 7, false), None);
         // A fifth of them after a while of reading.
         let reads = rounds(|round| if round % 5 == 0 { 60 } else { 2 }, 1, 100);
-        assert_eq!(reads.of(host(), 100, false), after(1000, 60));
+        assert_eq!(reads.of(HOST, 100, false), after(1000, 60));
     }
 
     #[test]
     fn connections_one_after_another_were_asked_for_together() {
-        let mut afters = Afters::default();
+        let mut afters = two_hosts();
         for round in 0..10 {
             let at = round * 100 * MS;
-            afters.came(host(), true, at, 7, 1000 * (round as u64 + 1));
+            afters.came(HOST, true, at, 7, 1000 * (round as u64 + 1));
             for n in 0..3 {
-                afters.opened(host(), 100 + 3 * round as u32 + n, at + i64::from(n) * 4 * MS);
-                afters.came(host(), true, at + (i64::from(n) * 4 + 1) * MS, 9, 5);
+                afters.opened(HOST, 100 + 3 * round as u32 + n, at + i64::from(n) * 4 * MS);
+                afters.came(HOST, true, at + (i64::from(n) * 4 + 1) * MS, 9, 5);
             }
         }
         for (number, wait_ms) in [(100, 0), (101, 4), (102, 8)] {
             let wait_ns = wait_ms * MS as u64;
-            assert_eq!(afters.of(host(), number, true), Some(After { number: 7, bytes: 1000, wait_ns }));
+            assert_eq!(afters.of(HOST, number, true), Some(After { number: 7, bytes: 1000, wait_ns }));
         }
     }
 
@@ -189,41 +208,41 @@ mod tests {
         // Where something comes all the time, nothing was waited for that can be told.
         let busy = rounds(|_| 2, 1, 8);
         for afters in [any, half, busy] {
-            assert!((100..140).all(|number| afters.of(host(), number, false).is_none()));
+            assert!((100..140).all(|number| afters.of(HOST, number, false).is_none()));
         }
-        let mut few = Afters::default();
+        let mut few = two_hosts();
         for round in 0..7 {
-            few.came(host(), false, round * 100 * MS, 7, 1 + round as u64);
-            few.opened(host(), 100 + round as u32, (round * 100 + 2) * MS);
+            few.came(HOST, false, round * 100 * MS, 7, 1 + round as u64);
+            few.opened(HOST, 100 + round as u32, (round * 100 + 2) * MS);
         }
-        assert!((100..107).all(|number| few.of(host(), number, false).is_none()));
+        assert!((100..107).all(|number| few.of(HOST, number, false).is_none()));
     }
 
     #[test]
     fn what_chance_makes_of_few_times_is_no_waiting() {
         let found = |times: u32| {
-            let mut afters = Afters::default();
+            let mut afters = two_hosts();
             for round in 0..5 * times {
                 let at = i64::from(round) * 12 * MS;
-                afters.came(host(), false, at, 7, 1 + u64::from(round));
+                afters.came(HOST, false, at, 7, 1 + u64::from(round));
                 if round.is_multiple_of(5) {
                     // Three of four at once, where something comes in two fifths of the time.
                     let late = if round.is_multiple_of(20) { 9 } else { 2 };
-                    afters.opened(host(), 100 + round, at + late * MS);
+                    afters.opened(HOST, 100 + round, at + late * MS);
                 }
             }
-            afters.of(host(), 100, false).is_some()
+            afters.of(HOST, 100, false).is_some()
         };
         assert_eq!([8, 80].map(found), [false, true]);
     }
 
     #[test]
     fn clocks_that_jump_do_no_harm() {
-        let mut afters = Afters::default();
+        let mut afters = two_hosts();
         for (n, at) in [i64::MAX, i64::MIN, 0, i64::MAX, -5].into_iter().cycle().take(40).enumerate() {
-            afters.came(host(), false, at, 7, 1);
-            afters.opened(host(), n as u32, at.wrapping_neg());
-            afters.of(host(), n as u32, false);
+            afters.came(HOST, false, at, 7, 1);
+            afters.opened(HOST, n as u32, at.wrapping_neg());
+            afters.of(HOST, n as u32, false);
         }
     }
 }

@@ -51,6 +51,8 @@ enum Kept {
 struct Entry {
     opener: Host,
     acceptor: Host,
+    /// Numbers of the two hosts.
+    numbers: [u32; 2],
     kept: Kept,
 }
 
@@ -125,6 +127,7 @@ impl Extractor {
         let (mut acknowledged, mut answered) = (0, None);
         let more = self.turns < self.options.most_turns;
         let entry = &mut self.entries[place as usize];
+        let numbers = entry.numbers;
         let by = usize::from(entry.opener != source);
         let extra = if tcp { extra(frame) } else { None };
         let size = on_link(&packet.transport, extra, entry.offered(1 - by));
@@ -134,15 +137,15 @@ impl Extractor {
                 let in_order = connection.ways[by].in_order();
                 connection.segment(by, &segment, extra, now, more);
                 if by == 0 && segment.flags & (SYN | ACK) == SYN && connection.first_ns == now {
-                    self.afters.opened(packet.source, place, now);
+                    self.afters.opened(numbers[0], place, now);
                 }
                 if connection.ways[by].in_order() > in_order {
-                    self.afters.came(packet.destination, false, now, place, connection.ways[by].in_order());
+                    self.afters.came(numbers[1 - by], false, now, place, connection.ways[by].in_order());
                 }
                 if connection.ways[1 - by].acked > acked {
                     let theirs = &connection.ways[1 - by];
                     let bytes = (theirs.acked - theirs.begin).max(0) as u64;
-                    self.afters.came(packet.source, true, now, place, bytes);
+                    self.afters.came(numbers[by], true, now, place, bytes);
                 }
                 self.turns += connection.turns.len() - before;
                 acknowledged = (connection.ways[1 - by].acked - acked).max(0) as u64;
@@ -198,7 +201,8 @@ impl Extractor {
             true => Kept::Tcp(Box::new(Connection::new(now, !answers))),
             false => Kept::Udp(Datagrams::new(now)),
         };
-        self.entries.push(Entry { opener, acceptor, kept });
+        let numbers = [opener.0, acceptor.0].map(|host| self.afters.host(host));
+        self.entries.push(Entry { opener, acceptor, numbers, kept });
         for (host, peer, opened) in [(opener, acceptor, 1), (acceptor, opener, -1)] {
             let stand = self.hosts.entry(host.0).or_default();
             stand.opened += if tcp { opened } else { 0 };
@@ -250,7 +254,7 @@ impl Extractor {
         for (number, (row, entry)) in (0u32..).zip(connections.iter_mut().zip(&self.entries)) {
             let opener = entry.opener.0;
             row.number = number;
-            row.after = self.afters.of(opener, number, sides.is_far(opener)).map(|after| {
+            row.after = self.afters.of(entry.numbers[0], number, sides.is_far(opener)).map(|after| {
                 // The acknowledgement of a FIN counts one more.
                 let which = after.number as usize;
                 let sent = bytes[which][usize::from(self.entries[which].opener.0 == opener)];
