@@ -70,7 +70,7 @@ def near(score: float = 3.57) -> list[dict[str, Any]]:
         # The sizes of a FIFO that are as good as the one that is named stand beside it.
         (
             {"fifos_alike": [sized("1pkt", "1pkt"), sized("4pkt", "4pkt")]},
-            ["a FIFO, the best is 8 packets", "these cannot be told from it: 1 packet; 4 packets."],
+            ["a FIFO, one of the best is 8 packets", "these cannot be told from it: 1 packet; 4 packets."],
             ["more."],
         ),
         # What was tried of them has a score, which may be much less where replications are few.

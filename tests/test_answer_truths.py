@@ -15,8 +15,10 @@ from sojourn.report.captured import captured
 from sojourn.report.configure import configured
 from sojourn.report.figures.gather import gather
 from sojourn.report.figures.plot import Spec
+from sojourn.report.points import points_table
 from sojourn.report.sentences import how_to_read, what_is_good
 from sojourn.results import bounded, open_results
+from sojourn.results.groups import group_rows
 from sojourn.results.interval import Sample
 from sojourn.results.show import print_table
 from sojourn.study.starts import NOBODY
@@ -321,6 +323,9 @@ def test_a_loss_above_all_that_came_is_explained() -> None:
     assert "warm-up" not in loss(1.0)
 
 
+GROUP = {"transport": "cubic", "direction": "down", "base_rtt_ms": 40.0, "flows": 2, "loss": 0.1}
+
+
 def test_replications_that_are_the_same_run_tell_nothing_of_chance() -> None:
     auto = {"repeat": "auto", "duration": "20s"}
 
@@ -342,6 +347,16 @@ def test_replications_that_are_the_same_run_tell_nothing_of_chance() -> None:
     assert not same.as_json()["certain"] and drawn.as_json()["certain"]
     assert not any("the same run" in sentence for sentence in drawn.sentences)
     assert not said([9, 9, 9], document=auto).rounds and said([7, 8, 9], document=auto).rounds
+    # Nor do tables show how wide chance is, on the page and by `show`.
+    for events, interval in (([9, 9], False), ([8, 9], True)):
+        results = [
+            one({KIND: "fifo"}, number) | {"engine": {"events": count}, "groups": {"long": GROUP}}
+            for number, count in enumerate(events)
+        ]
+        [row] = points_table(results, {KIND: ["fifo"]}, {}).rows
+        assert row[1].text == "2" and any("±" in entry.text for entry in row) is interval
+        [group] = group_rows(results)
+        assert ("±" in group.text("loss", 1.0)) is interval
     # It is said of a study without a choice of queues, too, and of no runs that differ.
     assert any("the same run" in sentence for sentence in said([9, 9], ("fifo",)).sentences)
     assert not said([9, 8]).sentences[1].startswith("The replications")

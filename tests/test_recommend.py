@@ -116,6 +116,7 @@ def test_no_candidate_of_the_exhaustive_sweep_beats_the_advice_by_more_than_its_
         (["--rtt", "4000h"], "at --rtt 4000h: a round trip holds more than 100000000 packets"),
         (["--rtt", "soon"], '--rtt: "soon" is not a time'),
         (["--goal", "voice"], "is no goal; expected VALUE>=NUMBER"),
+        (["--goal", "voice"], "-web; rpm-high, -medium; web-vitals"),
         (["--goal", "web.mos.p42>=3"], "results have no such number; did you mean web.mos.p25"),
         (["--goal", "happiness.mos>=3"], "names nothing that is measured"),
         (

@@ -234,7 +234,8 @@ def test_schemes_are_names_or_queues_as_in_a_study_file() -> None:
     ("words", "said"),
     [
         (["[]", "fifo", "fifo"], "fifo is there twice"),
-        (["codle"], "unknown variant `codle`"),
+        (["codle"], "unknown variant `codle`, expected one of `ared`, `fifo`, "),
+        (['{ kind = "codel", variant = "ared" }'], "unknown variant `ared`, expected one of `rfc8289`"),
         (["fifo,,codel"], "a name is empty"),
         (["fifo", "droptail"], "fifo is there twice"),
         (['{ kind = "codel", targte = "1ms" }'], "targte"),

@@ -13,6 +13,7 @@ from sojourn.report.figures.default import links_of, score_paths
 from sojourn.report.figures.kinds.kind import is_number
 from sojourn.report.figures.values import Value, axis_name, number_of, numbers_of, value
 from sojourn.results.bounded import lower_bounds
+from sojourn.results.distinct import distinct
 from sojourn.results.interval import half_width
 from sojourn.results.limits import Cell, by_cell
 from sojourn.results.path import has_connections, look_up
@@ -96,17 +97,18 @@ def points_table(
         *(Column(one.title, "number") for one in shown),
     ]
     rows = []
+    drawn = {cell: distinct(found) for cell, found in cells.items()}
     for cell, found in cells.items():
         labels = dict(cell)
         row = [Entry(labels.get(axis, ""), named[axis].get(labels.get(axis, ""))) for axis in axes]
         row += [_limit(limits.get(cell, {}).get(name)) for name in held]
         row += [Entry(str(len(found)), len(found))] if runs else []
         for one in shown:
-            numbers = [float(n) for result in found if is_number(n := look_up(result, one.path))]
+            numbers = [float(n) for result in drawn[cell] if is_number(n := look_up(result, one.path))]
             at_least = any(one.path in lower_bounds(result) for result in found)
             row.append(_mean(numbers, one, at_least))
         rows.append(row)
-    return Points(columns, rows, any(len(found) > 1 for found in cells.values()))
+    return Points(columns, rows, any(len(found) > 1 for found in drawn.values()))
 
 
 def _mean(numbers: Sequence[float], shown: Value, at_least: bool) -> Entry:

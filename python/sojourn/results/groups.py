@@ -6,6 +6,7 @@ from math import inf
 from statistics import fmean
 from typing import Any
 
+from sojourn.results.distinct import distinct
 from sojourn.results.interval import half_width
 from sojourn.results.path import look_up
 from sojourn.study import label_text
@@ -58,13 +59,14 @@ class GroupRow:
 
 def group_rows(results: Iterable[Mapping[str, Any]]) -> Iterator[GroupRow]:
     """Iterate over the groups of every cell, in study order."""
-    cells: dict[tuple[str, ...], dict[str, list[Mapping[str, Any]]]] = {}
+    cells: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
     for result in results:
-        labels = tuple(map(label_text, result["point"].values()))
-        groups = cells.setdefault(labels, {})
-        for name, group in (result.get("groups") or {}).items():
-            groups.setdefault(name, []).append(group)
-    for labels, groups in cells.items():
+        cells.setdefault(tuple(map(label_text, result["point"].values())), []).append(result)
+    for labels, cell in cells.items():
+        groups: dict[str, list[Mapping[str, Any]]] = {}
+        for result in distinct(cell):
+            for name, group in (result.get("groups") or {}).items():
+                groups.setdefault(name, []).append(group)
         for name, found in groups.items():
             first = found[0]
             numbers = {

@@ -4,9 +4,9 @@
 //! on at a quarter of the speed for at most five rounds, and at full speed again if the RTT falls back; the first slow
 //! start only. [`HyStart::Linux`] is that of Linux's `tcp_cubic` (after Ha and Rhee, "Taming the elephants", 2008):
 //! slow start ends at once when a round's smallest RTT is well above the connection's, or when acknowledgements have
-//! kept coming closely for half a round trip; the first slow start and those after timeouts. As in Linux since January 2025,
-//! rounds are counted at any window (from 5.16 until then from sixteen segments on). Difference: Linux's allowance for
-//! the delay of segmentation offload is left out.
+//! kept coming closely for half a round trip; the first slow start and those after timeouts. As in Linux since January
+//! 2025, rounds are counted at any window (from 5.16 until then from sixteen segments on). Difference: Linux's
+//! allowance for the delay of segmentation offload is left out.
 
 use super::control::{Ack, Round};
 use super::variables::Variables;

@@ -15,8 +15,8 @@ use std::collections::BTreeMap;
 const AT_ONCE: i64 = 5_000_000;
 /// A host that opened connections fewer times tells nothing.
 const LEAST: u64 = 8;
-/// To whom something comes at more of the times may have waited for something before the last of it, and to an address of
-/// many users what another of them waits for: those start as they were recorded.
+/// To whom something comes at more of the times may have waited for something before the last of it, and to an address
+/// of many users what another of them waits for: those start as they were recorded.
 const MOST_CHANCE: f64 = 0.5;
 /// Standard errors by which more connections than by chance are opened at once …
 const CERTAIN: f64 = 4.0;
@@ -154,8 +154,8 @@ mod tests {
         afters
     }
 
-    /// Every 100 ms something of connection 7 comes, and so many milliseconds later the host opens connections, each 1 ms
-    /// after the one before. Numbers of those connections begin at 100.
+    /// Every 100 ms something of connection 7 comes, and so many milliseconds later the host opens connections, each 1
+    /// ms after the one before. Numbers of those connections begin at 100.
     fn rounds(opens_after: impl Fn(i64) -> i64, each: u32, every_ms: i64) -> Afters {
         let mut afters = two_hosts();
         for round in 0..40 {

@@ -12,9 +12,10 @@
 //!
 //! `scale` changes the number of connections and flows, not their sizes: the i-th of them (from 0, in order of their
 //! starts) appears ⌊(i + 1)·scale + u⌋ − ⌊i·scale + u⌋ times, u drawn once from the source's own stream, so that the
-//! total is exact to one and busy times stay busy. The first appearance is at the recorded time, or waits for the first of
-//! the other; those beyond it begin at a time drawn uniformly from the recording. Differences from Tmix: a connection that began before the capture, or
-//! goes on after it while nothing is sent, is opened and closed like any other, with the bytes that were seen.
+//! total is exact to one and busy times stay busy. The first appearance is at the recorded time, or waits for the
+//! first of the other; those beyond it begin at a time drawn uniformly from the recording. Differences from Tmix: a
+//! connection that began before the capture, or goes on after it while nothing is sent, is opened and closed like any
+//! other, with the bytes that were seen.
 
 mod recording;
 
@@ -46,7 +47,7 @@ pub struct Recorded {
     groups: Arc<[u16]>,
     /// The end where the recording's clients are.
     clients: End,
-    /// Starts, latest first, so that the next is at the end: when, which connection, and whether it is the recorded one.
+    /// Starts, latest first, so that the next is at the end: when, which connection, and whether as it was recorded.
     starts: Vec<(Time, u32, bool)>,
     /// By connection, what waits for its recorded start: index, and what it waits for; the first at the end.
     asks: BTreeMap<u32, Vec<(u32, After)>>,

@@ -61,7 +61,7 @@ def _choice(about: About) -> list[str]:
     """Name the choice; where none is enough, that first, and whether it is more than one among equals."""
     name = f"{article(named(about['recommended']))}{_both(about)}"
     if not _hopeless(about):
-        return [f"Choose {name}."]
+        return [_of_what_was_asked_for(about, name) or f"Choose {name}."]
     sizes = about.get("fifos_alike") if about["recommended"]["down"]["kind"] == "fifo" else ()
     of = (
         "Of those that cannot be told apart the advice names"
@@ -69,6 +69,15 @@ def _choice(about: About) -> list[str]:
         else "The least bad is"
     )
     return [_poor(about).strip(), f"{of} {name}."]
+
+
+def _of_what_was_asked_for(about: About, name: str) -> str:
+    """Say first that a FIFO, which was not asked for, is better for certain; nothing where it is not."""
+    fifo = about["fifo_only"]
+    better = fifo["loss_within"] is not None and -fifo["loss_mos"] > fifo["loss_within"]
+    if about["goals"] or "fifo" in about.get("candidates", ["fifo"]) or not better:
+        return ""
+    return f"Of what was asked for (`--candidates`) choose {name}; a FIFO is better, for certain."
 
 
 def _hopeless(about: About) -> bool:
@@ -222,7 +231,8 @@ def _fifo_only(about: About) -> str:
         if about.get("decided_by") == "worst":
             no_better = "every other discipline that was tried is worse for certain"
         return f"{'By the scores a' if _fuller(about) else 'A'} FIFO is enough: {no_better}."
-    gets = f"With nothing but a FIFO, the best is {named(best).removeprefix('FIFO of ')}"
+    best_is = "one of the best is" if about.get("fifos_alike") else "the best is"
+    gets = f"With nothing but a FIFO, {best_is} {named(best).removeprefix('FIFO of ')}"
     used = [one["utilisation"] for one in (best, about["scores"])]
     less = f"; {percent(used[0])} of the busiest link is used, not {percent(used[1])}"
     return (

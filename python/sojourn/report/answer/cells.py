@@ -6,6 +6,7 @@ from typing import Any
 
 from sojourn.report.answer.goals import Goal
 from sojourn.report.figures.values import axis_name, lower, number_of, shared_unit, tick
+from sojourn.results.distinct import distinct
 from sojourn.study import label_text
 from sojourn.study.grouped import grouped
 
@@ -13,8 +14,6 @@ Cell = Sequence[Mapping[str, Any]]
 """The replications of one cell, in order."""
 
 _UNIT_WORDS = {"pkt": "packets"}
-_BESIDE_THE_RUN = {"hash", "replication", "sha256", "engine"}
-"""What differs between results of the same run, as the time that it took."""
 _MOST_NAMED = 6
 """Conditions that one line names."""
 
@@ -137,28 +136,8 @@ def sort(results: Sequence[Mapping[str, Any]], axes: Mapping[str, Sequence[str]]
 
 
 def of_chance(cells: Cells) -> Cells:
-    """Leave out replications that are the same run as an earlier one of their cell.
-
-    Where nothing is drawn by lot, as of a recorded workload, another seed is the same run: it tells nothing
-    of chance, and an interval over such runs would have no width.
-    """
-
-    kept: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
-    for place, cell in cells.cells.items():
-        first, *others = cell
-        kept[place] = [first, *(result for result in others if not _same_run(result, first))]
-    return replace(cells, cells=kept)
-
-
-def _same_run(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Tell whether the engine did the same, event by event as far as it counts them, and found the same."""
-    events = [result.get("engine", {}).get("events") for result in (one, other)]
-    if None in events or events[0] != events[1]:
-        return False
-    found, before = (
-        {key: value for key, value in result.items() if key not in _BESIDE_THE_RUN} for result in (one, other)
-    )
-    return found == before
+    """Leave out replications that are the same run as the first of their cell."""
+    return replace(cells, cells={place: distinct(cell) for place, cell in cells.cells.items()})
 
 
 def _points(

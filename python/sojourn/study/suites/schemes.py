@@ -167,6 +167,9 @@ def _settled(queue: Queue) -> Queue:
         parsed = json.loads(_core.points(_PROBE % json.dumps({"limit": "64pkt", **queue}))[0])
     except _core.StudyError as error:
         reason = str(error).replace("path.down.", "").removeprefix("study: ")
+        if f"unknown variant `{queue['kind']}`" in reason:
+            own = "".join(f"`{name}`, " for name in _SHORT if f"`{name}`" not in reason)
+            reason = reason.replace("expected one of ", f"expected one of {own}", 1)
         raise SojournError(f"--aqm {quoted(str(queue['kind']))}: {reason}") from None
     return {**queue, "kind": parsed["document"]["path"]["down"]["queue"]["kind"]}
 

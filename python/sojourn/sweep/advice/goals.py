@@ -30,7 +30,7 @@ def read_goal(text: str, users: Iterable[str]) -> list[Goal]:
     found = _GOAL.fullmatch(text)
     expected = (
         "expected VALUE>=NUMBER or VALUE<=NUMBER, as voice.mos.p5>=3.6 or links.up.queue_delay_ms.p95<=50, "
-        f"or one of {', '.join(thresholds())}"
+        f"or one of {_families(thresholds())}"
     )
     if found is None:
         raise SojournError(f"--goal {quoted(text)} is no goal; {expected}")
@@ -54,6 +54,19 @@ def read_goal(text: str, users: Iterable[str]) -> list[Goal]:
     if root == "voice" and rest.split(".")[0] not in DIRECTIONS:
         paths = [f"voice.{way}.{rest}" for way in DIRECTIONS]
     return [Goal(each, limit, sign == ">=", _named(each), "the user") for each in paths]
+
+
+def _families(names: Iterable[str]) -> str:
+    """List names by their beginnings, so that all have room in a message.
+
+    >>> _families(["rpm-high", "rpm-medium", "web-vitals"])
+    'rpm-high, -medium; web-vitals'
+    """
+    ends: dict[str, list[str]] = {}
+    for name in names:
+        family, _, rest = name.partition("-")
+        ends.setdefault(family, []).append(f"-{rest}")
+    return "; ".join(family + ", ".join(rests) for family, rests in ends.items())
 
 
 def _threshold(threshold: Threshold, users: list[str]) -> list[Goal]:
