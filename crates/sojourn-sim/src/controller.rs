@@ -35,6 +35,10 @@ impl Choice {
     /// Makes one; those that draw do so from `seed`.
     pub(crate) fn make(self, seed: u64) -> Box<dyn CongestionControl> {
         let Self { transport, mss, initial, target, gain, hystart, reno_friendly, stack } = self;
+        let hystart = match (hystart, stack) {
+            (HyStart::Linux, Stack::Linux) => HyStart::Linux2025,
+            (asked, _) => asked,
+        };
         match transport {
             Transport::Cubic => {
                 let cubic = Cubic::new(mss, initial, hystart, reno_friendly);

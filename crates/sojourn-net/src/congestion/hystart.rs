@@ -4,9 +4,10 @@
 //! on at a quarter of the speed for at most five rounds, and at full speed again if the RTT falls back; the first slow
 //! start only. [`HyStart::Linux`] is that of Linux's `tcp_cubic` (after Ha and Rhee, "Taming the elephants", 2008):
 //! slow start ends at once when a round's smallest RTT is well above the connection's, or when acknowledgements have
-//! kept coming closely for half a round trip; the first slow start and those after timeouts. As in Linux since January
-//! 2025, rounds are counted at any window (from 5.16 until then from sixteen segments on). Difference: Linux's
-//! allowance for the delay of segmentation offload is left out.
+//! kept coming closely for half a round trip; the first slow start and those after timeouts. [`HyStart::Linux`] counts
+//! rounds from a window of sixteen segments on, as Linux did from 5.16 until January 2025 and as packetdrill's scripts
+//! have it; [`HyStart::Linux2025`] counts them at any window, as Linux does since. Difference: Linux's allowance for
+//! the delay of segmentation offload is left out.
 
 use super::control::{Ack, Round};
 use super::variables::Variables;
@@ -21,8 +22,11 @@ pub enum HyStart {
     /// It does not.
     #[default]
     None,
-    /// As in Linux: by delay or by the length of a train of ACKs.
+    /// As in Linux: by delay or by the length of a train of ACKs; rounds are counted from sixteen segments on.
     Linux,
+    /// The same with rounds counted at any window: what `linux` is for `stack = "linux"`.
+    #[serde(skip)]
+    Linux2025,
     /// HyStart++ (RFC 9406).
     Rfc9406,
 }
@@ -98,7 +102,7 @@ impl Watch {
         }
         let growth = match self.kind {
             HyStart::None => Some(ack.delivered),
-            HyStart::Linux => self.linux(now, ack, cwnd / mss).then_some(ack.delivered),
+            HyStart::Linux | HyStart::Linux2025 => self.linux(now, ack, cwnd / mss).then_some(ack.delivered),
             HyStart::Rfc9406 => self.rfc9406(ack).map(|divisor| ack.delivered.min(LIMIT * mss) / divisor),
         };
         self.done = growth.is_none();
@@ -108,11 +112,15 @@ impl Watch {
     /// False if slow start is to end.
     fn linux(&mut self, now: Time, ack: &Ack, cwnd: u64) -> bool {
         let Some(rtt) = ack.rtt else { return true };
+        let low = cwnd < LOW_WINDOW;
+        if low && self.kind == HyStart::Linux {
+            return true;
+        }
         if self.round.ends(ack) {
             (self.rtt, self.samples) = (UNKNOWN, 0);
             (self.began, self.train) = (now, now);
         }
-        if cwnd < LOW_WINDOW {
+        if low {
             return true;
         }
         if now.since(self.train) <= TRAIN_GAP {
@@ -247,15 +255,18 @@ mod tests {
     }
 
     #[test]
-    fn linux_counts_the_rounds_of_small_windows() {
-        let mut watch = Watch::new(HyStart::Linux);
-        let ended = (1..).find(|una| {
-            let next = if *una <= 40 { 40 } else { 80 };
-            let cwnd = if *una <= 35 { 10 } else { 20 };
-            let ack = Ack { una: *una, next, min_rtt: Span::from_millis(20), ..Ack::of(MSS, Span::from_millis(40)) };
-            watch.on_ack(Time::ZERO + Span::from_millis(10) * *una, &ack, cwnd * MSS, MSS).is_none()
-        });
-        assert_eq!(ended, Some(49), "the ninth of the round that began at 41, and not of the window of 20, at 44");
+    fn linux_counts_the_rounds_of_small_windows_since_2025() {
+        let ended = |kind| {
+            let mut watch = Watch::new(kind);
+            (1..).find(|una| {
+                let (next, cwnd) = if *una <= 35 { (40, 10) } else { (80, 20) };
+                let ack =
+                    Ack { una: *una, next, min_rtt: Span::from_millis(20), ..Ack::of(MSS, Span::from_millis(40)) };
+                watch.on_ack(Time::ZERO + Span::from_millis(10) * *una, &ack, cwnd * MSS, MSS).is_none()
+            })
+        };
+        assert_eq!(ended(HyStart::Linux2025), Some(49), "the ninth of the round that began at 41");
+        assert_eq!(ended(HyStart::Linux), Some(44), "of the one that the window of 20 began at 36");
     }
 
     #[test]
