@@ -5,6 +5,7 @@ use crate::samples::{Rows, Takers, hand_out};
 use pyo3::prelude::*;
 use serde_json::Value;
 use sojourn_net::with_defaults;
+use sojourn_pcap::decode::Address;
 use sojourn_pcap::delay::host::statistics;
 use sojourn_pcap::delay::read_ahead::ReadEvent;
 use sojourn_pcap::delay::summary::summary;
@@ -68,7 +69,7 @@ fn options(text: &str) -> PyResult<(Options, Asked)> {
     Ok((Options { estimator, local, most_flows, log_packets, threads, ..Options::default() }, asked))
 }
 
-fn prefix(text: &str) -> PyResult<(sojourn_pcap::decode::Address, u32)> {
+fn prefix(text: &str) -> PyResult<(Address, u32)> {
     let fail = || {
         let text = format!("{text:?} is no address or prefix; expected one such as 192.168.0.0/16 or fd00::1");
         CaptureError::new_err(text)
@@ -246,7 +247,7 @@ pub(crate) struct Follower {
 }
 
 /// By remote host and protocol, how many samples there were lately, and their sums.
-type Recent = BTreeMap<(String, &'static str), (u64, f64, f64)>;
+type Recent = BTreeMap<(Address, &'static str), (u64, f64, f64)>;
 
 #[pymethods]
 impl Follower {
@@ -288,17 +289,17 @@ impl Follower {
         let mut recent: [Recent; 2] = Default::default();
         let mut finalized = self.meter.finalize();
         while let Some(sample) = finalized.next() {
-            let (remote, _, _) = finalized.flow(sample.flow, sample.toward);
-            let row =
-                recent[usize::from(sample.toward)].entry((remote.to_string(), sample.protocol.name())).or_default();
+            let of = (finalized.remote(sample.flow), sample.protocol.name());
+            let row = recent[usize::from(sample.toward)].entry(of).or_default();
             let ms = sample.delay_ns / 1e6;
             *row = (row.0 + 1, row.1 + ms, row.2.max(ms));
         }
         drop(finalized);
         let mut summary = summary(&self.meter, self.min_samples);
         for (name, recent) in ["recent", "recent_to_remote"].into_iter().zip(recent) {
-            let row =
-                |((remote, protocol), (n, sum, max))| serde_json::json!([remote, protocol, n, sum / n as f64, max]);
+            let row = |((remote, protocol), (n, sum, max)): ((Address, _), _)| {
+                serde_json::json!([remote.to_string(), protocol, n, sum / n as f64, max])
+            };
             summary[name] = recent.into_iter().map(row).collect::<Vec<_>>().into();
         }
         texts(summary)

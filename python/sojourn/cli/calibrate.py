@@ -68,6 +68,11 @@ def calibrate(
 
     target = load_share(load)
     scale = Scale(Study.load(study, assignments(set or [], "--set")), workload, direction)
+    if target > 1:
+        warn(
+            "note: more than 100 % is offered only where nothing holds sessions up: in the study the link "
+            "carries 100 %, and its queue and its losses slow them down"
+        )
     header = f"{'sessions':>8}  {'offered load':>12}  95 % interval\n"
     with open_workers(jobs=min(jobs or cores(), replications)) as workers:
         for found in trials_of(scale, target, workers, replications=replications, duration=duration):
@@ -88,18 +93,13 @@ def _said(found: "Calibration", link: str) -> str:
 
 
 def _cautions(found: "Calibration", least: int) -> list[str]:
-    """Say what the number does not tell: that it cannot be less, or that no link carries so much."""
+    """Say what the number does not tell: that it cannot be less, or that no other number came nearer."""
     said = []
     if found.count == least and found.load > found.target:
         of = "one session" if least == 1 else f"{least} sessions, one of each entry,"
         said.append(f"{of} {'is' if least == 1 else 'are'} the least there is, and more than was wanted")
     elif found.interval is not None and not found.interval[0] <= found.target <= found.interval[1]:
         said.append("the load that was wanted is outside the interval: no other number tried came nearer")
-    if found.target > 1:
-        said.append(
-            "more than 100 % is offered only where nothing holds sessions up: in the study the link carries "
-            "100 %, and its queue and its losses slow them down"
-        )
     return said
 
 

@@ -267,7 +267,7 @@ impl Extractor {
         let length_ns = since(last);
         let (sides_by_ttl, near_are_clients) = (sides.are_told, sides.near_are_clients);
         let mut stood = [false, true]
-            .map(|ahead| self.passed.stood(&self.waits.all(ahead, |host| sides.is_far(host)), sides.sign, ahead));
+            .map(|ahead| self.passed.stood(self.waits.all(ahead, |host| sides.is_far(host)), sides.sign, ahead));
         if !near_are_clients {
             stood.reverse();
         }

@@ -41,7 +41,7 @@ impl Passed {
 
     /// Of packets from hosts beside the capture (`ahead`: they were seen before they waited) or towards it. `told`:
     /// when packets were seen, in order, and what they waited; `sign`: the one that tells the sides apart.
-    pub(super) fn stood(&self, told: &[(i64, i64)], sign: usize, ahead: bool) -> Stood {
+    pub(super) fn stood(&self, told: impl Iterator<Item = (i64, i64)>, sign: usize, ahead: bool) -> Stood {
         let mut sizes: Vec<(i64, u64)> =
             self.0.iter().filter(|(.., near)| near[sign] == ahead).map(|of| (of.0, u64::from(of.1))).collect();
         sizes.sort_by_key(|(at, _)| *at);
@@ -53,7 +53,7 @@ impl Passed {
             }
             bytes
         };
-        let mut told = told.iter().map(|(at, wait)| (*at, *wait, before(*at)));
+        let mut told = told.map(|(at, wait)| (at, wait, before(at)));
         let Some(mut last) = told.next() else { return Stood::default() };
         let kept_until = if self.0.len() < MOST { i64::MAX } else { self.0[MOST - 1].0 };
         let (mut found, mut disorder) = (Stood::default(), 0);
@@ -108,8 +108,8 @@ mod tests {
     fn who_stood_behind_another_left_at_the_rate_of_the_link() {
         let came = bursts();
         let left: Vec<_> = came.iter().map(|(at, wait)| (at + wait + 2 * MS, *wait)).collect();
-        let ahead = passed(came.iter().map(|(at, _)| *at), true).stood(&came, 0, true);
-        let behind = passed(left.iter().map(|(at, _)| *at), false).stood(&left, 1, false);
+        let ahead = passed(came.iter().map(|(at, _)| *at), true).stood(came.iter().copied(), 0, true);
+        let behind = passed(left.iter().map(|(at, _)| *at), false).stood(left.iter().copied(), 1, false);
         for stood in [ahead, behind] {
             assert!((5_990_000..=6_010_000).contains(&rate(stood)), "{stood:?}");
             assert!(stood.time_ns >= 300 * MS as u64 && stood.longest_ns == 16 * MS as u64, "{stood:?}");
@@ -120,11 +120,14 @@ mod tests {
     fn who_came_to_an_empty_queue_tells_nothing() {
         let apart: Vec<_> = (0..200).map(|n| (n * 20 * MS, 3 * MS)).collect();
         for ahead in [false, true] {
-            assert_eq!(passed(apart.iter().map(|(at, _)| *at), ahead).stood(&apart, 0, ahead), Stood::default());
+            assert_eq!(
+                passed(apart.iter().map(|(at, _)| *at), ahead).stood(apart.iter().copied(), 0, ahead),
+                Stood::default()
+            );
         }
         // That close packets waited a little is within what waits are off.
         let close: Vec<_> = (0..200).map(|n| (n * MS, LITTLE - 1)).collect();
-        let stood = passed(close.iter().map(|(at, _)| *at), true).stood(&close, 0, true);
+        let stood = passed(close.iter().map(|(at, _)| *at), true).stood(close.iter().copied(), 0, true);
         assert_eq!((stood.pairs, stood.longest_ns), (0, LITTLE as u64 - 1));
     }
 
@@ -133,7 +136,7 @@ mod tests {
         let mut came = bursts();
         came[57].1 += 40 * MS;
         came[140].1 += 40 * MS;
-        let stood = passed(came.iter().map(|(at, _)| *at), true).stood(&came, 0, true);
+        let stood = passed(came.iter().map(|(at, _)| *at), true).stood(came.iter().copied(), 0, true);
         assert_eq!(stood.longest_ns, 16 * MS as u64);
     }
 
@@ -141,7 +144,7 @@ mod tests {
     fn where_packets_leave_in_another_order_each_flow_has_its_queue() {
         // Every second packet is of a flow that waits for nothing.
         let came: Vec<_> = bursts().into_iter().map(|(at, wait)| (at, wait * (at & 1))).collect();
-        let stood = passed(came.iter().map(|(at, _)| *at), true).stood(&came, 0, true);
+        let stood = passed(came.iter().map(|(at, _)| *at), true).stood(came.iter().copied(), 0, true);
         assert_eq!((stood.pairs, stood.time_ns, stood.bytes), (0, 0, 0));
     }
 }

@@ -11,10 +11,14 @@ use crate::decode::Address;
 use crate::delay::host::transmission::Transmission;
 use crate::delay::options::Options;
 use crate::read::Frame;
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::binary_heap::PeekMut;
+use std::collections::{BTreeMap, BinaryHeap};
 
 /// Samples that are kept, 16 bytes each.
 const MOST: usize = 1 << 24;
+/// Packets of the meter's log, 50 bytes each: all that is told is kept beside it.
+const LOGGED: usize = 1 << 21;
 /// Ethernet, IPv4 and TCP with timestamps.
 const HEADERS: u32 = 66;
 
@@ -55,7 +59,7 @@ pub(super) struct Host<'a> {
 
 impl Waits {
     pub(super) fn new() -> Self {
-        let options = Options { prompt: true, ..Options::default() };
+        let options = Options { prompt: true, log_packets: LOGGED, ..Options::default() };
         Self { meter: Meter::new(options), ..Self::default() }
     }
 
@@ -69,7 +73,7 @@ impl Waits {
         let (mut finalized, mut samples) = (self.meter.finalize(), Vec::new());
         while finalized.fill(&mut samples, 1 << 16) {
             for sample in samples.iter().take(MOST.saturating_sub(self.kept)) {
-                let (host, _, _) = finalized.flow(sample.flow, sample.toward);
+                let host = finalized.remote(sample.flow);
                 let waited = (sample.time_ns, sample.delay_ns.max(0.0) as i64);
                 let side = (host, sample.toward);
                 if finalized.is_whole(sample.flow, sample.toward) {
@@ -130,12 +134,22 @@ impl Waits {
         from.max_by_key(|told| told.len()).unwrap_or_default()
     }
 
-    /// What packets from all such hosts waited, or to them, in the order in which they were seen.
-    pub(super) fn all(&self, to: bool, such: impl Fn(Address) -> bool) -> Told {
+    /// What packets from all such hosts waited, or to them, in the order in which they were seen: one by one, as of a
+    /// long capture there is no room for it twice.
+    pub(super) fn all(&self, to: bool, such: impl Fn(Address) -> bool) -> impl Iterator<Item = (i64, i64)> {
         let of = self.told.iter().filter(|((host, toward), _)| *toward == to && such(*host));
-        let mut all: Told = of.flat_map(|(_, told)| told.iter().copied()).collect();
-        all.sort_unstable();
-        all
+        let mut rests: Vec<_> = of.map(|(_, told)| told.iter().copied()).collect();
+        let firsts = rests.iter_mut().enumerate().filter_map(|(of, rest)| Some(Reverse((rest.next()?, of))));
+        let mut heads: BinaryHeap<_> = firsts.collect();
+        std::iter::from_fn(move || {
+            let mut head = heads.peek_mut()?;
+            let Reverse((told, of)) = *head;
+            match rests[of].next() {
+                Some(next) => *head = Reverse((next, of)),
+                None => _ = PeekMut::pop(head),
+            }
+            Some(told)
+        })
     }
 
     pub(super) fn of(&self, host: Address) -> Host<'_> {
@@ -187,6 +201,17 @@ pub(super) fn waited(told: &[(i64, i64)], at: i64, ahead: bool) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_all_hosts_waited_is_in_order() {
+        let mut waits = Waits::new();
+        let hosts = [(1, vec![(10, 5), (30, 0), (30, 2)]), (2, vec![(20, 1), (30, 1)]), (3, vec![(1, 1)]), (4, vec![])];
+        waits.told.extend(hosts.map(|(host, told)| ((Address(host), true), told)));
+        waits.told.insert((Address(1), false), vec![(15, 9)]);
+        let all: Vec<_> = waits.all(true, |host| host != Address(3)).collect();
+        assert_eq!(all, [(10, 5), (20, 1), (30, 0), (30, 1), (30, 2)]);
+        assert_eq!(waits.all(false, |_| true).collect::<Vec<_>>(), [(15, 9)]);
+    }
 
     #[test]
     fn what_a_queue_that_was_never_empty_and_length_took_is_no_part_of_the_round_trip() {

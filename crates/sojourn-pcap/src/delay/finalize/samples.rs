@@ -9,6 +9,7 @@ use crate::delay::meter::Meter;
 use crate::delay::meter_state::{MeterState, NONE};
 use crate::delay::parallel::for_each;
 use crate::delay::protocol::Protocol;
+use crate::delay::sighting::flow_table::Key;
 use crate::delay::track::Track;
 
 /// A flow that is silent for so long gets a new track when it goes on, ns.
@@ -218,11 +219,23 @@ fn count(state: &mut MeterState, keep: impl Fn(&mut Entry, Option<Sampled>) + Sy
 impl Finalized<'_> {
     /// Remote address, local address and name (`sender>receiver`) of a sample's flow, for its number and direction.
     pub fn flow(&self, flow: u32, toward: bool) -> (Address, Address, String) {
+        let (key, remote) = self.key(flow);
+        let local = 1 - remote;
+        (key.address[remote], key.address[local], key.name(if toward { local } else { remote }))
+    }
+
+    /// Remote address of a sample's flow, for its number.
+    pub fn remote(&self, flow: u32) -> Address {
+        let (key, remote) = self.key(flow);
+        key.address[remote]
+    }
+
+    /// The key of a flow, and which end of it is remote.
+    fn key(&self, flow: u32) -> (&Key, usize) {
         let track = &self.meter.state.tracks[flow as usize];
         // Reports of the way to a host are logged in a track of the near sender's.
         let sender_is_far = self.meter.state.hosts.remote(track.host[0], track.host[1]);
-        let (remote, local) = if sender_is_far { (track.side, 1 - track.side) } else { (1 - track.side, track.side) };
-        (track.key.address[remote], track.key.address[local], track.key.name(if toward { local } else { remote }))
+        (&track.key, if sender_is_far { track.side } else { 1 - track.side })
     }
 
     /// What the delays of a sample's flow, from the remote host and to it, leave of its round trips, ns; none where
