@@ -297,9 +297,11 @@ impl Follower {
         drop(finalized);
         let mut summary = summary(&self.meter, self.min_samples);
         for (name, recent) in ["recent", "recent_to_remote"].into_iter().zip(recent) {
-            let row = |((remote, protocol), (n, sum, max)): ((Address, _), _)| {
-                serde_json::json!([remote.to_string(), protocol, n, sum / n as f64, max])
-            };
+            let of = |((remote, protocol), of): ((Address, _), _)| ((remote.to_string(), protocol), of);
+            // In the order of their names.
+            let recent: BTreeMap<(String, _), _> = recent.into_iter().map(of).collect();
+            let row =
+                |((remote, protocol), (n, sum, max))| serde_json::json!([remote, protocol, n, sum / n as f64, max]);
             summary[name] = recent.into_iter().map(row).collect::<Vec<_>>().into();
         }
         texts(summary)
