@@ -199,7 +199,7 @@ impl UtpFlow {
         }
         if length > 20 || data {
             let sent = Sent { frame: seen.frame, time: seen.time, seq: header.seq, length: seen.length };
-            me.reports.sent(sent, !near[1]);
+            me.reports.sent(sent, data, !near[1]);
             state.remembered += me.reports.places() - std::mem::replace(&mut me.places, me.reports.places());
         }
         let choice = state.options.estimator;
@@ -207,7 +207,9 @@ impl UtpFlow {
             return state.discard(peer_host, Protocol::Utp, Discard::NoReport, u64::from(choice == Choice::Reported));
         }
         if (choice == Choice::Reported || (!near[0] && choice == Choice::Auto))
-            && let Some(sent) = peer.reports.reported(header.ack, !near[0])
+            && let Some(sent) = peer.reports.reported(header.ack, !near[0], |why, count| {
+                state.discard(peer_host, Protocol::Utp, why, count);
+            })
         {
             peer.differences.follow(header.difference);
             let idle = if self.packets <= 6 && self.idle { IDLE } else { 0 };
