@@ -140,7 +140,7 @@ mod tests {
         let sent = |seq| (Some(seq), None);
         let acked = |ack| (None, Some(ack));
         // 6 is lost. Its repetition is acknowledged as 8, which came long before, and 9 with the difference of 9.
-        let lost = [sent(5), acked(5), sent(7), acked(5), sent(8), acked(5), sent(6), acked(8), sent(9), acked(9)];
+        let lost = [sent(5), acked(5), sent(7), acked(5), sent(8), sent(6), acked(5), acked(8), sent(9), acked(9)];
         assert_eq!(far(&lost), (vec![5, 9], 2));
         // All had come, and their answers had not: 7 and 8 are sent again needlessly, and answered as 8.
         let needless = [sent(6), sent(7), sent(8), acked(8), sent(7), sent(8), acked(8), acked(8), sent(9), acked(9)];
