@@ -21,9 +21,34 @@ pub fn read<T: DeserializeOwned>(document: &Value) -> Result<T, Invalid> {
             Segment::Map { key } => Some(key.clone()),
             Segment::Enum { .. } | Segment::Unknown => None,
         };
-        let key: Vec<String> = track.path().iter().filter_map(name).collect();
-        Invalid::new(key.join("."), plain(&error.to_string()))
+        let path = track.path();
+        let key: Vec<String> = path.iter().filter_map(name).collect();
+        let message = plain(&error.to_string());
+        let message = if is_table_for_name(at(document, path.iter()), &message) {
+            message.split_once(", expected ").map_or(message.clone(), |(_, names)| format!("{TABLE}, expected {names}"))
+        } else {
+            message
+        };
+        Invalid::new(key.join("."), message)
     })
+}
+
+/// What is said of a table that stands for a name.
+const TABLE: &str = "invalid type: table";
+
+/// The value that a path leads to.
+fn at<'v, 's>(document: &'v Value, mut path: impl Iterator<Item = &'s Segment>) -> Option<&'v Value> {
+    path.try_fold(document, |value, segment| match segment {
+        Segment::Seq { index } => value.get(index),
+        Segment::Map { key } => value.get(key),
+        Segment::Enum { .. } | Segment::Unknown => Some(value),
+    })
+}
+
+/// Whether a table stands where a name is expected: its key was then read as the name.
+fn is_table_for_name(value: Option<&Value>, message: &str) -> bool {
+    let unknown = message.strip_prefix("unknown variant `").and_then(|rest| rest.split('`').next());
+    value.and_then(Value::as_object).zip(unknown).is_some_and(|(table, name)| table.contains_key(name))
 }
 
 /// A reader's message in the words of who writes a file: no type of ours or of Rust's.
@@ -44,7 +69,9 @@ pub fn plain(message: &str) -> String {
         "a map" => "a table".to_owned(),
         "fewer elements in array" => "a shorter list".to_owned(),
         "variant identifier" => "a name in quotes".to_owned(),
-        "string or map" => "a name in quotes, or a table".to_owned(),
+        "string or map" => "a name in quotes".to_owned(),
+        // A table of one key is read as a name with something inside, which no name of a study has.
+        "map with a single key" | "unit" => return format!("{TABLE}, expected a name in quotes"),
         other if other.starts_with("struct ") => "a table".to_owned(),
         other => match other.strip_prefix("a tuple of size ") {
             Some(size) => format!("a list of {size} values"),
@@ -154,6 +181,35 @@ mod tests {
         assert_eq!(
             read::<Tagged>(&json!({ "kind": [] })).unwrap_err().message,
             "invalid type: list, expected a name in quotes"
+        );
+    }
+
+    #[test]
+    fn a_table_for_a_name_is_called_a_table() {
+        #[derive(Debug, Deserialize)]
+        #[serde(rename_all = "lowercase")]
+        enum Named {
+            One,
+            Two,
+        }
+        let wrong = |value: Value| read::<Vec<Named>>(&json!([value])).unwrap_err().message;
+        let (table, name) = ("invalid type: table, expected", "a name in quotes");
+        assert_eq!(wrong(json!({})), format!("{table} {name}"));
+        assert_eq!(wrong(json!({ "one": 1, "two": 2 })), format!("{table} {name}"));
+        assert_eq!(wrong(json!({ "one": 1 })), format!("{table} {name}"));
+        assert_eq!(wrong(json!({ "kind": "one" })), format!("{table} `one` or `two`"));
+        assert_eq!(wrong(json!(1)), format!("invalid type: integer `1`, expected {name}"));
+        assert_eq!(wrong(json!("on")), "unknown variant `on`, expected `one` or `two`");
+        assert!(matches!(read::<Vec<Named>>(&json!(["one", "two"])).unwrap()[..], [Named::One, Named::Two]));
+        #[derive(Debug, Deserialize)]
+        #[serde(tag = "kind")]
+        enum Tagged {
+            One {},
+        }
+        assert!(matches!(read(&json!({ "kind": "One" })), Ok(Tagged::One {})));
+        assert_eq!(
+            read::<Tagged>(&json!({ "kind": "Two" })).unwrap_err().message,
+            "unknown variant `Two`, expected `One`"
         );
     }
 

@@ -52,7 +52,7 @@ fn boundary(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
-/// Names that a list of what was expected shows.
+/// Keys that a list of what was expected shows. Names that a key can have are all shown: there is no other list of them.
 const LISTED: usize = 12;
 
 /// Names that other programs have for keys of ours.
@@ -68,7 +68,7 @@ const ELSEWHERE: [(&str, &str); 9] = [
     ("aqm", "queue"),
 ];
 
-/// Adds "did you mean" to serde's complaint about an unknown key or name, and shortens a long list of what it expected.
+/// Adds "did you mean" to serde's complaint about an unknown key or name, and shortens a long list of keys that it expected.
 pub(super) fn suggest(message: &str) -> String {
     let mut names = message.split('`').skip(1).step_by(2);
     let unknown = message.contains("unknown field") || message.contains("unknown variant");
@@ -79,7 +79,8 @@ pub(super) fn suggest(message: &str) -> String {
     let elsewhere = ELSEWHERE.iter().find(|(other, ours)| *other == found && names.contains(ours));
     let near = elsewhere
         .map_or_else(|| names.iter().map(|name| (distance(found, name), *name)).min(), |(_, ours)| Some((0, *ours)));
-    let listed = message.split_once("expected one of").filter(|_| names.len() > LISTED + 1);
+    let listed =
+        message.split_once("expected one of").filter(|_| message.contains("unknown field") && names.len() > LISTED + 1);
     let message = listed.map_or(message.to_owned(), |(said, _)| {
         let first = names[..LISTED].join("`, `");
         format!("{said}expected one of `{first}` and {} more", names.len() - LISTED)
