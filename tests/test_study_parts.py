@@ -250,6 +250,13 @@ def test_a_workload_s_text_has_a_line_for_each_connection_in_order_of_time(tmp_p
     )
     ends = [line.split(" ")[1] for line in recorded.text_of(tmp_path / "y").splitlines()[1:]]
     assert ends == ["sa", "sab", "cb"]
+    # And behind them which end closed first.
+    closes = {"a_closes_first": [False, True, False, False], "b_closes_first": [False, False, True, True]}
+    for also, said in ((goes_on, ["sa/a", "sab/b", "cb"]), ({}, ["s/a", "s/b", "c"])):
+        columns = {name: pl.Series(its) for name, its in {**also, **closes}.items()}
+        plain.with_columns(**columns).write_parquet(tmp_path / "y")
+        ends = [line.split(" ")[1] for line in recorded.text_of(tmp_path / "y").splitlines()[1:]]
+        assert ends == said
     # What each was opened after is named by its line and the end that sends; not what is left out or
     # later, no datagrams, and nothing by a number that two have.
     after = {

@@ -27,6 +27,26 @@ def test_readers_open_connections_when_what_names_them_has_come(sojourn, tmp_pat
     assert found.height > 1000 and found["after"].null_count() == found.height
 
 
+@pytest.mark.parametrize("at", ["clients", "servers"])
+def test_readers_of_one_page_after_another_open_none_meanwhile(sojourn, tmp_path, at):
+    """They think for a second, and take a third as long for a page: that is no chance for long."""
+    (tmp_path / "lab.toml").write_text(PATH + 4 * '[[users]]\nkind = "web"\n')
+    sojourn("export", "lab.toml", "lab.pcapng", "--at", at)
+    sojourn("workload", "lab.pcapng", "-o", "lab.parquet")
+    found = pl.read_parquet(tmp_path / "lab.parquet")
+    assert found.height > 80 and found["after"].null_count() == 4 == found["opener"].n_unique()
+    thought_ms = found["after_ns"].drop_nulls() / 1e6
+    assert thought_ms.min() > 990 and thought_ms.max() < 1060
+    assert found["a_closes_first"].sum() > 0.9 * found.height and not found["b_closes_first"].any()
+    # All behind one address are together.
+    (tmp_path / "lab.toml").write_text(PATH + '[[flows]]\nsource = { kind = "sessions", preset = "imc14" }\n'
+                                       'transport = "cubic"\ndirection = "down"\ncount = 6\n')  # fmt: skip
+    sojourn("export", "lab.toml", "lab.pcapng", "--at", at)
+    sojourn("workload", "lab.pcapng", "-o", "lab.parquet")
+    found = pl.read_parquet(tmp_path / "lab.parquet")
+    assert found.height > 100 and found["after"].null_count() == found.height
+
+
 def test_a_connection_that_was_opened_after_another_waits_for_it_in_a_replay(tmp_path):
     """As long as the network takes; and starts as recorded where the other is not there."""
     turns = [{**TURN, "wait_ns": 0}, {**ANSWER, "bytes": 300_000, "heard": 0}]

@@ -101,6 +101,8 @@ fn connections<'py>(py: Python<'py>, rows: &[Recorded]) -> PyResult<Bound<'py, P
         cut: |row| row.cut,
         a_goes_on: |row| row.goes_on[0],
         b_goes_on: |row| row.goes_on[1],
+        a_closes_first: |row| row.closes_first[0],
+        b_closes_first: |row| row.closes_first[1],
         a_seen: |row| row.seen[0],
         b_seen: |row| row.seen[1],
         rtt_ns: |row| number(row.rtt_ns),

@@ -21,6 +21,7 @@ One row a connection, or a flow of datagrams, in order of their starts:
 ``began_before``    no SYN was seen
 ``cut``             neither FINs nor an RST were seen
 ``a_goes_on``       the captures end in the last turn of the opener: it had more to send; ``b_goes_on``
+``a_closes_first``  the opener closed first, and the other end when it had heard of that; ``b_closes_first``
 ``a_seen``          packets of the opener were seen; ``b_seen``
 ``rtt_ns``          round-trip time without queues (an upper bound), null if nothing was answered
 ``a_part_ns``       its part between the place of the capture and the opener; ``b_part_ns``

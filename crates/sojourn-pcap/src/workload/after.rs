@@ -5,24 +5,19 @@
 //! open connections when they like: people at other pages, programs by the clock.
 //!
 //! The two are told apart by host: who waits opens connections at once when something has come, more often than at
-//! times that have nothing to do with it. Connections that a host opens one after another were asked for together
-//! (browsers take about 1 ms between two). The rule is sojourn's own; Tmix starts connections at recorded times.
+//! times that have nothing to do with it; or opens none while one that it opened before is under way
+//! ([`super::one_by_one`]). Connections that a host opens one after another were asked for together (browsers take about
+//! 1 ms between two). The rules are sojourn's own; Tmix starts connections at recorded times.
 
+use super::one_by_one::{CERTAIN, LEAST, MOST_DO, OneByOne};
 use crate::decode::Address;
 use std::collections::BTreeMap;
 
 /// At once, ns.
 const AT_ONCE: i64 = 5_000_000;
-/// A host that opened connections fewer times tells nothing.
-const LEAST: u64 = 8;
 /// To whom something comes at more of the times may have waited for something before the last of it, and to an address
 /// of many users what another of them waits for: those start as they were recorded.
 const MOST_CHANCE: f64 = 0.5;
-/// Standard errors by which more connections than by chance are opened at once …
-const CERTAIN: f64 = 4.0;
-/// … and the share of the rest that are.
-const MOST_DO: f64 = 0.5;
-
 /// So many bytes of a connection, by its number, had come to the host that then waited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct After {
@@ -55,10 +50,12 @@ struct Host {
     times: u64,
     until: i64,
     at_once: u64,
+    one_by_one: OneByOne,
 }
 
 impl Host {
     fn came(&mut self, came: Came) {
+        self.one_by_one.came(came.at, came.number);
         match self.last {
             None => self.first = came.at,
             Some(last) => self.close_ns += came.at.saturating_sub(last.at).clamp(0, AT_ONCE),
@@ -66,11 +63,15 @@ impl Host {
         self.last = Some(came);
     }
 
-    fn opened(&mut self, now: i64) -> Option<After> {
+    fn opened(&mut self, now: i64, number: u32) -> Option<After> {
+        let together = self.opened.filter(|(before, _)| now.saturating_sub(*before) <= AT_ONCE);
+        if together.is_none() {
+            self.one_by_one.opened(now, number);
+        }
         let last = self.last?;
-        let came = match self.opened {
-            Some((before, came)) if now.saturating_sub(before) <= AT_ONCE => came,
-            _ => {
+        let came = match together {
+            Some((_, came)) => came,
+            None => {
                 self.times += 1;
                 self.until = now;
                 self.at_once += u64::from(now.saturating_sub(last.at) <= AT_ONCE);
@@ -82,8 +83,13 @@ impl Host {
         Some(After { number: came.number, bytes: came.bytes, wait_ns })
     }
 
-    /// It opens connections when something has come, for certain.
+    /// It opens connections when something has come, or when those before are over, for certain.
     fn waits(&self) -> bool {
+        self.opens_at_once() || self.one_by_one.waits()
+    }
+
+    /// It opens connections at once when something has come, for certain.
+    fn opens_at_once(&self) -> bool {
         let whole = self.until.saturating_sub(self.first).max(1) as f64;
         let chance = (self.close_ns as f64 / whole).min(1.0);
         let (times, more) = (self.times as f64, self.at_once as f64 - self.times as f64 * chance);
@@ -123,7 +129,7 @@ impl Afters {
     /// A host opens a connection.
     pub(super) fn opened(&mut self, host: u32, number: u32, now: i64) {
         let Some(signs) = &mut self.hosts[host as usize] else { return };
-        let after = signs.each_mut().map(|host| host.opened(now));
+        let after = signs.each_mut().map(|host| host.opened(now, number));
         if after != [None; 2] {
             self.found.insert(number, after);
         }

@@ -34,6 +34,9 @@ pub(super) struct Connection {
     told: [Option<i64>; 2],
     /// When each end was first seen to have sent data that were not seen: they were lost before.
     missed: [Option<i64>; 2],
+    /// Whose FIN or RST was the first, and whether the other end closed without having heard of it.
+    first_to_close: Option<usize>,
+    both_close: bool,
 }
 
 impl Connection {
@@ -53,6 +56,7 @@ impl Connection {
         let other = 1 - by;
         if segment.flags & RST != 0 {
             self.ways[by].reset = true;
+            self.first_to_close.get_or_insert(by);
             return;
         }
         let way = &mut self.ways[by];
@@ -102,7 +106,17 @@ impl Connection {
                 self.flights[by].data((start, end), segment.stamps(), begins, round_trip(&self.ways));
             }
         }
-        self.ways[by].fin |= segment.flags & FIN != 0 && end >= self.ways[by].end;
+        if segment.flags & FIN != 0 && end >= self.ways[by].end && !self.ways[by].fin {
+            let way = &mut self.ways[other];
+            self.both_close |= way.fin && way.place(segment.ack).is_none_or(|ack| ack <= way.end);
+            self.first_to_close.get_or_insert(by);
+            self.ways[by].fin = true;
+        }
+    }
+
+    /// The end that closed first, where the other one closed when it had heard of that.
+    pub(super) fn closer(&self) -> Option<usize> {
+        self.first_to_close.filter(|_| !self.both_close && self.ways.iter().all(|way| way.seen))
     }
 
     /// An end sent `new` bytes. Returns whether a turn begins with them.

@@ -3,6 +3,7 @@
 use super::after::{After, Afters};
 use super::connection::Connection;
 use super::datagrams::Datagrams;
+use super::entry::{Entry, Host, Kept};
 use super::first_flight::{InitialWindows, full_segment, may_be_full, one_segment};
 use super::header::extra;
 use super::lost;
@@ -37,38 +38,8 @@ const MOST_BINS: usize = 1 << 20;
 /// What takes longer is no round trip: a clock was set meanwhile.
 const LONGEST_RTT_NS: u64 = 60_000_000_000;
 
-type Host = (Address, u16);
 /// Protocol, and the two ends in order.
 type Key = (bool, Host, Host);
-
-#[derive(Debug)]
-enum Kept {
-    Tcp(Box<Connection>),
-    Udp(Datagrams),
-}
-
-#[derive(Debug)]
-struct Entry {
-    opener: Host,
-    acceptor: Host,
-    /// Numbers of the two hosts.
-    numbers: [u32; 2],
-    kept: Kept,
-}
-
-impl Entry {
-    fn hosts(&self) -> Hosts {
-        (self.opener.0, self.acceptor.0)
-    }
-
-    /// The segment size that an end offered to the other.
-    fn offered(&self, end: usize) -> Option<u16> {
-        match &self.kept {
-            Kept::Tcp(connection) => connection.ways[end].mss,
-            Kept::Udp(_) => None,
-        }
-    }
-}
 
 /// Takes frames, gives a workload.
 #[derive(Debug, Default)]
@@ -142,10 +113,11 @@ impl Extractor {
                 if connection.ways[by].in_order() > in_order {
                     self.afters.came(numbers[1 - by], false, now, place, connection.ways[by].in_order());
                 }
-                if connection.ways[1 - by].acked > acked {
-                    let theirs = &connection.ways[1 - by];
-                    let bytes = (theirs.acked - theirs.begin).max(0) as u64;
-                    self.afters.came(numbers[by], true, now, place, bytes);
+                let theirs = &connection.ways[1 - by];
+                // A FIN is none of what came, and is acknowledged as a byte.
+                let come = theirs.acked.min(theirs.end);
+                if come > acked {
+                    self.afters.came(numbers[by], true, now, place, (come - theirs.begin).max(0) as u64);
                 }
                 self.turns += connection.turns.len() - before;
                 acknowledged = (connection.ways[1 - by].acked - acked).max(0) as u64;
@@ -203,10 +175,8 @@ impl Extractor {
         };
         let numbers = [opener.0, acceptor.0].map(|host| self.afters.host(host));
         self.entries.push(Entry { opener, acceptor, numbers, kept });
-        for (host, peer, opened) in [(opener, acceptor, 1), (acceptor, opener, -1)] {
-            let stand = self.hosts.entry(host.0).or_default();
-            stand.opened += if tcp { opened } else { 0 };
-            stand.serves += i64::from(host.1 < 1024 && peer.1 >= 1024) - i64::from(peer.1 < 1024 && host.1 >= 1024);
+        for host in [opener, acceptor] {
+            self.hosts.entry(host.0).or_default();
         }
         let place = self.entries.len() as u32 - 1;
         self.places.insert(key, place);
@@ -231,6 +201,9 @@ impl Extractor {
     pub fn finish(mut self, clients: &dyn Fn(Address) -> Option<bool>) -> Workload {
         self.waits.settle();
         let (first, last) = self.span.unwrap_or((0, 0));
+        for (host, bytes) in self.entries.iter().flat_map(Entry::serves) {
+            self.hosts.entry(host).or_default().serves += bytes;
+        }
         let sides = Sides::of(&self.hosts, self.entries.iter().map(Entry::hosts), clients);
         for entry in &mut self.entries {
             let hosts = [entry.opener.0, entry.acceptor.0];
@@ -388,6 +361,7 @@ fn recorded(entry: &Entry, start_ns: u64, last: i64, ends: &Ends<'_>, client_ope
             found.window = [ways[0], ways[1]].map(|way| way.seen.then_some(way.window));
             let round = ends.parts.map(|part| part.unwrap_or(0));
             found.turns = connection.waited(round, ends.waits, ends.full, ends.longest);
+            found.closes_first = [0, 1].map(|end| connection.closer() == Some(end));
             found.goes_on = [0, 1].map(|end| connection.goes_on(end, ends.full[end], last));
             // Of an end that was not seen the FIN was acknowledged as one more byte.
             for (end, way) in ways.iter().enumerate() {
@@ -424,7 +398,8 @@ fn set_initial_windows(entries: &[Entry], connections: &mut [Recorded]) {
     for (entry, row) in entries.iter().zip(&*connections) {
         let Kept::Tcp(connection) = &entry.kept else { continue };
         for (end, host) in [entry.opener.0, entry.acceptor.0].into_iter().enumerate() {
-            windows.add(host, connection.flights[end].segments(row.mss[1 - end]), row.rtt_ns);
+            let (flight, mss) = (&connection.flights[end], row.mss[1 - end]);
+            windows.add(host, (flight.segments(mss), flight.flown(mss)), row.rtt_ns);
         }
     }
     for row in connections.iter_mut().filter(|row| row.tcp) {

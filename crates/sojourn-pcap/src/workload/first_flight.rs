@@ -97,8 +97,14 @@ impl FirstFlight {
         }
     }
 
-    /// Its segments, of at most `mss` bytes (as the other end offered, timestamps included), if it was the initial
-    /// window.
+    /// The segments in it, of at most `mss` bytes (as the other end offered, timestamps included): no more than the
+    /// initial window.
+    pub(super) fn flown(&self, mss: Option<u16>) -> u8 {
+        let size = i64::from(one_segment(self.largest, mss)).max(1);
+        ((self.bytes + size - 1) / size).clamp(0, MOST) as u8
+    }
+
+    /// Its segments, if it was the initial window.
     pub(super) fn segments(&self, mss: Option<u16>) -> Option<u8> {
         let size = one_segment(self.largest, mss);
         let whole = self.state == State::Followed && may_be_full(size, mss) && self.bytes % i64::from(size) == 0;
@@ -106,22 +112,40 @@ impl FirstFlight {
     }
 }
 
-/// The initial window of each host: what most of its connections show, the larger of two that are equally common.
+/// The initial window of each host: what most of its connections show, the larger of two that are equally common. It is
+/// not known where more of them had more in their first flights: a flight whose end was lost may look like a window,
+/// when the repair begins where it ended.
 #[derive(Debug, Default)]
-pub(super) struct InitialWindows(BTreeMap<Address, BTreeMap<u8, u32>>);
+pub(super) struct InitialWindows(BTreeMap<Address, BTreeMap<u8, Count>>);
+
+/// Connections by their number of segments.
+#[derive(Debug, Default)]
+struct Count {
+    /// Those whose window it is.
+    showed: u32,
+    /// Those that had so many in their first flight.
+    flew: u32,
+}
 
 impl InitialWindows {
-    /// A connection of a host, with this round trip, showed so many segments.
-    pub(super) fn add(&mut self, host: Address, segments: Option<u8>, rtt_ns: Option<u64>) {
-        if let Some(segments) = segments.filter(|_| rtt_ns.is_some_and(|rtt| rtt >= SHORTEST_NS)) {
-            *self.0.entry(host).or_default().entry(segments).or_default() += 1;
+    /// What a connection of a host, with this round trip, shows: the window if that is known, and what was in flight.
+    pub(super) fn add(&mut self, host: Address, (window, flown): (Option<u8>, u8), rtt_ns: Option<u64>) {
+        if rtt_ns.is_none_or(|rtt| rtt < SHORTEST_NS) {
+            return;
+        }
+        let counts = self.0.entry(host).or_default();
+        counts.entry(flown).or_default().flew += 1;
+        if let Some(window) = window {
+            counts.entry(window).or_default().showed += 1;
         }
     }
 
-    /// That of a host, if any of its connections showed it.
+    /// That of a host, if its connections show it.
     pub(super) fn of(&self, host: Address) -> Option<u8> {
         let found = self.0.get(&host)?;
-        found.iter().max_by_key(|(segments, count)| (**count, **segments)).map(|(segments, _)| *segments)
+        let (&window, most) = found.iter().max_by_key(|(segments, count)| (count.showed, **segments))?;
+        let more: u32 = found.range(window..).skip(1).map(|(_, count)| count.flew).sum();
+        (most.showed > 0 && more <= most.showed).then_some(window)
     }
 }
 
@@ -198,16 +222,34 @@ mod tests {
         let host = Address(1);
         let mut windows = InitialWindows::default();
         assert_eq!(windows.of(host), None);
-        for segments in [Some(4), Some(10), Some(4), None] {
-            windows.add(host, segments, Some(SHORTEST_NS));
+        let showed = |segments: u8| (Some(segments), segments);
+        for seen in [showed(4), showed(10), showed(4), (None, 2)] {
+            windows.add(host, seen, Some(SHORTEST_NS));
         }
         assert_eq!(windows.of(host), Some(4), "the most common, not the largest");
-        windows.add(host, Some(10), Some(SHORTEST_NS));
+        windows.add(host, showed(10), Some(SHORTEST_NS));
         assert_eq!(windows.of(host), Some(10), "the larger of two that are as common");
         for rtt in [None, Some(SHORTEST_NS - 1)] {
-            windows.add(host, Some(4), rtt);
+            windows.add(host, showed(4), rtt);
         }
         assert_eq!(windows.of(host), Some(10), "round trips so short tell nothing");
         assert_eq!(windows.of(Address(2)), None);
+    }
+
+    #[test]
+    fn a_window_that_more_connections_exceed_is_none() {
+        let host = Address(1);
+        let mut windows = InitialWindows::default();
+        // Flights of a handshake of TLS, the last segments of one of which were lost: its repair begins where it ended.
+        let hello = [(1448, 7, true), (1448, 7, false), (100, 7, false)];
+        let repaired = flight(&[(1448, 7, true), (1448, 9, false), (100, 9, false)]);
+        for flight in [flight(&hello), repaired] {
+            windows.add(host, (flight.segments(Some(1460)), flight.flown(Some(1460))), Some(SHORTEST_NS));
+        }
+        assert_eq!((flight(&hello).flown(Some(1460)), repaired.segments(Some(1460))), (3, Some(1)));
+        assert_eq!(windows.of(host), Some(1), "one against one");
+        windows.add(host, (None, 3), Some(SHORTEST_NS));
+        assert_eq!(windows.of(host), None);
+        assert_eq!((FirstFlight::default().flown(None), flight(&[(14_480, 7, true)]).flown(Some(1460))), (0, 10));
     }
 }

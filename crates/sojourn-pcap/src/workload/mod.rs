@@ -20,11 +20,13 @@
 mod after;
 mod connection;
 mod datagrams;
+mod entry;
 mod extractor;
 mod first_flight;
 mod header;
 mod lost;
 mod on_link;
+mod one_by_one;
 mod queue;
 mod raw_turn;
 mod sides;

@@ -15,9 +15,7 @@ pub(super) struct Stand {
     pub(super) far: [u64; 2],
     /// Its quickest answer, ns.
     pub(super) answered: Option<i64>,
-    /// Connections that it opened less those that it accepted.
-    pub(super) opened: i64,
-    /// Connections in which it has the well-known port less those in which its peer has.
+    /// Bytes of connections and flows in which it is the server less those in which its peer is.
     pub(super) serves: i64,
 }
 
@@ -46,16 +44,16 @@ impl<'a> Sides<'a> {
             parted > 0 && parted * 10 >= flows.len() * 9
         });
         (sides.sign, sides.are_told) = (told.unwrap_or(0), told.is_some());
-        // Clients: who has no well-known port, else who opens.
-        let votes = |near: bool| {
+        // By bytes, as a server that asks for names and for what it serves is a client in some connections.
+        let serve = |near: bool| -> i64 {
             let of = hosts.iter().filter(|(host, _)| sides.is_near(sides.sign, **host).unwrap_or(false) == near);
-            of.fold((0, 0), |(serves, opened), (_, stand)| (serves - stand.serves, opened + stand.opened))
+            of.map(|(_, stand)| stand.serves).sum()
         };
         let side = |host: &Address| Some(known(*host)? == sides.is_near(sides.sign, *host)?);
         let sent = hosts.iter().map(|(host, stand)| (host, stand.near[sides.sign] + stand.far[sides.sign]));
         // Of what is known, who sends most.
         let told = sent.filter_map(|(host, sent)| Some((sent, side(host)?))).max();
-        sides.near_are_clients = told.map_or_else(|| votes(true) >= votes(false), |(_, near)| near);
+        sides.near_are_clients = told.map_or_else(|| serve(true) <= serve(false), |(_, near)| near);
         sides
     }
 
@@ -66,13 +64,13 @@ impl<'a> Sides<'a> {
             (None, Some(acceptor)) => !acceptor,
             _ => match self.opener_is_near(self.sign, flow).filter(|_| self.are_told) {
                 Some(near) => near == self.near_are_clients,
-                None => self.vote(flow.0) >= self.vote(flow.1),
+                None => self.serves(flow.0) <= self.serves(flow.1),
             },
         }
     }
 
-    fn vote(&self, host: Address) -> (i64, i64) {
-        self.hosts.get(&host).map_or((0, 0), |stand| (-stand.serves, stand.opened))
+    fn serves(&self, host: Address) -> i64 {
+        self.hosts.get(&host).map_or(0, |stand| stand.serves)
     }
 
     /// Whether a host is known to be away from the capture.
@@ -105,14 +103,14 @@ mod tests {
     fn who_is_known_to_be_a_client_says_on_which_side_they_are() {
         let [near, far] = [1, 2].map(|n| Address::from(IpAddr::from([10, 0, 0, n])));
         let stands = [
-            (near, Stand { near: [9, 9], opened: 1, ..Stand::default() }),
-            (far, Stand { far: [9, 9], opened: -1, ..Stand::default() }),
+            (near, Stand { near: [9, 9], serves: -1, ..Stand::default() }),
+            (far, Stand { far: [9, 9], serves: 1, ..Stand::default() }),
         ];
         let hosts = BTreeMap::from(stands);
         let near_are_clients = |known: &dyn Fn(Address) -> Option<bool>| {
             Sides::of(&hosts, [(near, far)].into_iter(), known).near_are_clients
         };
-        assert!(near_are_clients(&|_| None), "they open");
+        assert!(near_are_clients(&|_| None), "they are served");
         assert!(near_are_clients(&|host| Some(host == near)) && !near_are_clients(&|host| Some(host == far)));
         assert!(near_are_clients(&|host| (host == far).then_some(false)));
     }

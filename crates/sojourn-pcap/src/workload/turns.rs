@@ -45,6 +45,8 @@ pub struct Recorded {
     pub cut: bool,
     /// By end: the capture ended in its last turn, so that it had more to send.
     pub goes_on: [bool; 2],
+    /// By end: it closed first, and the other when it had heard of that.
+    pub closes_first: [bool; 2],
     /// Packets of the opener, and of the other end, were seen.
     pub seen: [bool; 2],
     /// Round-trip time without queues, if anything was answered.

@@ -3,7 +3,7 @@
 //! Source: the traffic generator of Tmix (M. Weigle et al., CCR 36(3), 2006): an end begins its turn when it has all
 //! that came before and has waited as it did in the capture. In a concurrent connection it waits for so many bytes of
 //! the other as it had heard of, as in TwoSew (DETERLab), or for its own last turn to be acknowledged. When all turns
-//! are done both close. What reacted to the network (windows, losses, times) is left to this engine's TCP; datagrams
+//! are done both close, or the one that closed first, and the other when it hears of that. What reacted to the network (windows, losses, times) is left to this engine's TCP; datagrams
 //! are sent at their recorded times. An end in whose turn the recording ended had more to send: however fast its turn
 //! goes here, it goes on for as long as it was seen.
 //!
@@ -254,9 +254,11 @@ impl Recorded {
                 }
             } else if has_all && !rest(connection, playing, false) && !rest(connection, playing, true) {
                 // It never sends, or not again, and has all that the other end will send.
-                playing.closed[side] = true;
-                network.close(id, end);
                 asked[side] = u64::MAX;
+                if connection.closer.is_none_or(|closer| closer == accepted) || own.receiver().is_finished() {
+                    playing.closed[side] = true;
+                    network.close(id, end);
+                }
             }
         }
         (0..2).for_each(|side| self.ask(id.flow(), side, asked[side], network));

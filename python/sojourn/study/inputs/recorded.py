@@ -18,6 +18,8 @@ _WINDOWS = ("a_bytes", "b_bytes", "a_initial_window", "b_initial_window")
 """Workloads of before have no initial windows."""
 _GOES_ON = ("a_goes_on", "b_goes_on")
 """Nor do they say who had more to send."""
+_CLOSES = ("a_closes_first", "b_closes_first")
+"""Nor which end closed first."""
 _AFTER = ("number", "after", "after_bytes", "after_ns", "opener")
 """Nor what a connection was opened after."""
 _COLUMNS = ("tcp", "client_opens", "concurrent", "start_ns", "rtt_ns", "length_ns", "turns")
@@ -37,8 +39,9 @@ def text_of(file: Path) -> str:
         there = pl.read_parquet_schema(file)
         windows = _WINDOWS if set(_WINDOWS) <= set(there) else ()
         goes_on = _GOES_ON if set(_GOES_ON) <= set(there) else ()
+        closes = _CLOSES if set(_CLOSES) <= set(there) else ()
         after = _AFTER if set(_AFTER) <= set(there) else ()
-        table = pl.read_parquet(file, columns=[*_COLUMNS, *windows, *goes_on, *after])
+        table = pl.read_parquet(file, columns=[*_COLUMNS, *windows, *goes_on, *closes, *after])
     except (pl.exceptions.PolarsError, OSError):
         raise SojournError(f"{file} is no workload; expected a file that `sojourn workload` wrote") from None
     # The end that sends more.
@@ -69,6 +72,7 @@ def text_of(file: Path) -> str:
             pl.concat_str(
                 pl.when(pl.col("client_opens")).then(pl.lit("c")).otherwise(pl.lit("s")),
                 *(pl.when(pl.col(end)).then(pl.lit(end[0])).otherwise(pl.lit("")) for end in goes_on),
+                *(pl.when(pl.col(end)).then(pl.lit(f"/{end[0]}")).otherwise(pl.lit("")) for end in closes),
             ),
             pl.concat_str(pl.col("start_ns").cast(pl.String), "@"),
             pl.concat_str(pl.col("rtt_ns").cast(pl.String).fill_null("-"), slash),

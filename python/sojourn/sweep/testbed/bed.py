@@ -21,7 +21,8 @@ from sojourn.sweep.testbed.host import GRACE_S
 from sojourn.sweep.testbed.plan import Entry, variables
 from sojourn.sweep.testbed.program import FIRST_PAIR, Left, Program
 
-_AGENT = Path(__file__).with_name("host.py")
+AGENT = Path(__file__).with_name("host.py")
+"""The script that runs a plan's programs at one end."""
 _STARTING_S = 60.0
 """How long all programs together may take until they are ready."""
 _ENDING_S = 5 * GRACE_S
@@ -57,7 +58,11 @@ class Ran:
 
 @contextmanager
 def running(
-    point: Point, entries: list[Entry], log: BinaryIO | None = None, offload: bool = True
+    point: Point,
+    entries: list[Entry],
+    log: BinaryIO | None = None,
+    offload: bool = True,
+    agent: Path = AGENT,
 ) -> Iterator[Ran]:
     """Run the programs of a point over its path, and hold what they left.
 
@@ -71,6 +76,8 @@ def running(
         Takes the rows of the packet log.
     offload
         Hosts have cards that cut and join packets.
+    agent
+        A script in place of that which runs a plan's programs: it has to run them.
 
     Raises
     ------
@@ -98,27 +105,27 @@ def running(
         plan.write_text(json.dumps(told))
         _give_away(folder)
         limit_s = _STARTING_S + duration_ns * 1e-9 + _ENDING_S
-        agent = [sys.executable, "-I", str(_AGENT), str(plan)]
+        words = [sys.executable, "-I", str(agent), str(plan)]
         options = Options(
-            command=(*agent, "client"),
-            server=shlex.join([*agent, "server"]),
+            command=(*words, "client"),
+            server=shlex.join([*words, "server"]),
             variables=tuple(variables(entries).items()),
             duration_s=limit_s,
             pairs=tuple(program.pair(number) for number, program in enumerate(programs)),
             measured_s=(warmup_ns * 1e-9, duration_ns * 1e-9),
             offload=offload,
         )
-        words = stack.enter_context(TemporaryFile())
+        said = stack.enter_context(TemporaryFile())
         report = session.run(
             point,
             options,
             log=log,
             begin=begin,
             inherited=(begins, at_client, at_server),
-            stdout=words.fileno(),
-            stderr=words.fileno(),
+            stdout=said.fileno(),
+            stderr=said.fileno(),
         )
-        _check(folder, programs, report, words, limit_s)
+        _check(folder, programs, report, said, limit_s)
         left = iter([_left(folder / program.key, report, number) for number, program in enumerate(programs)])
         by_entry = [[next(left) for _ in entry.programs] for entry in entries]
         places = [place for place, entry in enumerate(entries) for _ in entry.programs]

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
+from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, BinaryIO
 
@@ -21,7 +22,7 @@ from sojourn.sweep.emulation import BedError
 from sojourn.sweep.emulation import log as packet_log
 from sojourn.sweep.simulation import Done, Failed, Measured, analyses, reason
 from sojourn.sweep.testbed import result, series
-from sojourn.sweep.testbed.bed import running
+from sojourn.sweep.testbed.bed import AGENT, running
 from sojourn.sweep.testbed.kind import Gathered, Place
 from sojourn.sweep.testbed.naming import identity
 from sojourn.sweep.testbed.plan import plan
@@ -68,7 +69,9 @@ def run_point(point: Point, out: str, log: bool, build: str, offload: bool = Tru
         return Failed(reason(error))
 
 
-def measure(point: Point, packets: BinaryIO | None = None, offload: bool = True) -> Measured:
+def measure(
+    point: Point, packets: BinaryIO | None = None, offload: bool = True, agent: Path = AGENT
+) -> Measured:
     """Run one point on the testbed and score it.
 
     Parameters
@@ -79,13 +82,15 @@ def measure(point: Point, packets: BinaryIO | None = None, offload: bool = True)
         A file that takes the packet log, if one is kept or analysed.
     offload
         Hosts have cards that cut and join packets.
+    agent
+        As of ``running``.
     """
     started = time.perf_counter()
     entries = plan(point)
     tables: dict[str, pl.DataFrame] = {}
     with ExitStack() as stack:
         rows = stack.enter_context(TemporaryFile()) if packets is not None else None
-        ran = stack.enter_context(running(point, entries, rows, offload))
+        ran = stack.enter_context(running(point, entries, rows, offload, agent))
         names = tuple(name for name, _ in links(point.document))
         if rows is not None and packets is not None:
             carries = [_carries(entries[of].place) if of >= 0 else None for of in ran.entry_of_flow]

@@ -88,6 +88,30 @@ fn where_no_router_lowers_hop_limits_the_time_to_an_answer_tells_the_sides() {
 }
 
 #[test]
+fn a_server_that_asks_for_names_is_no_client() {
+    // Beside a server whose port is not well known, and which asks a server of names about each page before it answers.
+    let mut both = frames(PAGE);
+    for (_, data, _) in &mut both {
+        let opener = data[29] == 1;
+        data[14 + 8] = if opener { 55 } else { 64 };
+        let at = if opener { 36 } else { 34 };
+        data[at..at + 2].copy_from_slice(&8080u16.to_be_bytes());
+    }
+    let [server, names] = [(2, 40_000), (9, 53)].map(|(n, port)| End { address: Ipv4Addr::new(10, 0, 0, n), port });
+    for n in 0..3 {
+        let source = End { port: server.port + n, ..server };
+        let asked = Datagram { source, destination: names, id: 1, ttl: 64, payload: 40, header: Header::Udp };
+        let (data, wire) = asked.frame();
+        both.push((i64::from(n) * MS, data, wire));
+    }
+    both.sort_by_key(|frame| frame.0);
+    let found = taken(&both);
+    assert!(found.sides_by_ttl && !found.near_are_clients);
+    let opens: Vec<_> = found.connections.iter().map(|row| (row.tcp, row.client_opens)).collect();
+    assert_eq!(opens, [(true, true), (false, false), (false, false), (false, false)]);
+}
+
+#[test]
 fn losses_repairs_and_reordering_change_no_size() {
     let mut lines = PAGE.to_vec();
     lines.swap(5, 6);
@@ -214,6 +238,23 @@ fn ends_that_send_at_once_wait_for_what_they_have_heard() {
 }
 
 #[test]
+fn who_closed_first_is_known_where_the_other_end_had_heard_of_it() {
+    let closes = |lines: &[Line]| taken(&frames(lines)).connections[0].closes_first;
+    assert_eq!(closes(PAGE), [true, false]);
+    let changed = |at: usize, line: Line| {
+        let mut lines = PAGE.to_vec();
+        lines[at] = line;
+        closes(&lines)
+    };
+    assert_eq!(changed(10, (700, true, ACK, 160, 3000, 0)), [false, true], "the other one alone");
+    assert_eq!(changed(11, (740, false, ACK | FIN, 3000, 160, 0)), [false; 2], "neither had heard of the other");
+    assert_eq!(changed(10, (700, true, RST, 160, 3000, 0)), [true, false]);
+    assert_eq!(closes(&PAGE[..9]), [false; 2], "nobody did");
+    let half: Vec<Line> = PAGE.iter().copied().filter(|line| line.1).collect();
+    assert_eq!(closes(&half), [false; 2], "the other end was not seen");
+}
+
+#[test]
 fn the_same_ports_again_are_another_connection() {
     let mut lines = PAGE.to_vec();
     lines.extend(
@@ -243,14 +284,19 @@ fn who_is_taken_for_the_acceptor_opens_nothing() {
 
 #[test]
 fn a_fin_is_none_of_the_bytes_that_had_come() {
-    // Each page is asked for 2 ms after the last acknowledgement of the one before, by a host away from the capture.
+    // Each page is asked for 2 ms after the last data of the one before were acknowledged, and 1 ms after its FIN was, by
+    // a host away from the capture.
+    let page = [
+        &PAGE[..8],
+        &[(117, false, ACK | FIN, 3000, 110, 0), (117, true, ACK | FIN, 110, 3001, 0), (117, false, ACK, 3001, 111, 0)],
+    ];
     let mut pages = Vec::new();
     for k in 0..12 {
-        pages.extend(frames(PAGE).into_iter().map(|(at, mut data, wire)| {
+        pages.extend(frames(&page.concat()).into_iter().map(|(at, mut data, wire)| {
             let by_opener = data[29] == 1;
             data[14 + 8] = if by_opener { 55 } else { 64 };
             data[if by_opener { 35 } else { 37 }] = k;
-            (at + i64::from(k) * 742 * MS, data, wire)
+            (at + i64::from(k) * 118 * MS, data, wire)
         }));
     }
     let pages = taken(&pages).connections;

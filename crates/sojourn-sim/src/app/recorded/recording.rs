@@ -1,8 +1,8 @@
 //! A recorded workload as text: a line for each connection or flow of datagrams.
 //!
-//! `KIND SIDE[ENDS] START[@AFTER] RTT[/WINDOW] TURN…`: KIND is `s` (by turns), `c` (concurrent) or `u` (datagrams);
+//! `KIND SIDE[ENDS][/CLOSER] START[@AFTER] RTT[/WINDOW] TURN…`: KIND is `s` (by turns), `c` (concurrent) or `u` (datagrams);
 //! SIDE is who opens, `c` (a client) or `s` (a server); ENDS are those in whose turn the recording ended, `a`, `b` or
-//! `ab`; START in ns from the beginning of the recording; AFTER, as `7b900+1000`, that the opener waited for so many
+//! `ab`; CLOSER, `a` or `b`, closed first, and the other end when it had heard of that; START in ns from the beginning of the recording; AFTER, as `7b900+1000`, that the opener waited for so many
 //! bytes of the end of that letter of the connection in that line (from 0), and then so many ns; RTT in ns, `-` if
 //! unknown; WINDOW the initial window of the end that sends more, in segments, if known; a TURN is `a` (the end that
 //! opens) or `b`, its bytes, `*` and the number of writes if there are several, `+`, the ns waited before it, and of a
@@ -61,6 +61,8 @@ pub struct Connection {
     pub client_opens: bool,
     /// By end: the recording ended in its last turn.
     pub goes_on: [bool; 2],
+    /// The end that closes first, if that is known: whether it is the one that accepted.
+    pub closer: Option<bool>,
     /// When.
     pub start: Span,
     /// What its opener waited for, if that is known.
@@ -128,7 +130,14 @@ fn connection(line: &str) -> Option<Connection> {
         "u" => Manner::Datagrams,
         _ => return None,
     };
-    let (side, ends) = words.next()?.split_at_checked(1)?;
+    let whose = words.next()?;
+    let (whose, closer) = match whose.split_once('/') {
+        Some((whose, "a")) => (whose, Some(false)),
+        Some((whose, "b")) => (whose, Some(true)),
+        Some(_) => return None,
+        None => (whose, None),
+    };
+    let (side, ends) = whose.split_at_checked(1)?;
     let client_opens = match side {
         "c" => true,
         "s" => false,
@@ -158,7 +167,7 @@ fn connection(line: &str) -> Option<Connection> {
     let turns: Option<Vec<Turn>> = words.map(turn).collect();
     let turns = turns.filter(|turns| !turns.is_empty())?;
     let fits = manner != Manner::Datagrams || turns.iter().all(|turn| turn.bytes <= 65_507);
-    fits.then_some(Connection { manner, client_opens, goes_on, start, after, rtt, initial_window, turns })
+    fits.then_some(Connection { manner, client_opens, goes_on, closer, start, after, rtt, initial_window, turns })
 }
 
 fn after(word: &str) -> Option<After> {
@@ -198,6 +207,14 @@ mod tests {
         assert_eq!(first.turns[1], expected);
         assert_eq!((first.turns[0].writes, first.turns[0].heard), (1, 0));
         assert_eq!((second.manner, second.client_opens, second.rtt), (Manner::Datagrams, false, Some(Span(30))));
+    }
+
+    #[test]
+    fn who_closed_first_stands_behind_the_side() {
+        let closer =
+            |side: &str| Some(format!("length 9\ns {side} 1 - a1+0").parse::<Recording>().ok()?.connections[0].closer);
+        assert_eq!(["c", "c/a", "sab/b"].map(closer), [None, Some(false), Some(true)].map(Some));
+        assert_eq!(["c/", "c/c", "c/ab", "/a"].map(closer), [None; 4]);
     }
 
     #[test]
