@@ -29,7 +29,7 @@ from sojourn.errors import SojournError
 
 S = 1_000_000_000
 TURN = {"accepted": True, "bytes": 5, "wait_ns": 0}
-ENDS: dict[str, Any] = {
+ENDS: dict[str, Any] = {"after": None,
     "opener": "10.0.0.1", "acceptor": "192.0.2.1", "tcp": True, "client_opens": True, "duration_ns": 2 * S,
     "a_bytes": 1000, "b_bytes": 50_000, "a_data_pkts": 60, "b_data_pkts": 300, "a_again_pkts": 3,
     "b_again_pkts": 20, "began_before": False, "cut": False, "rtt_ns": 40_000_000, "a_mss": 1212,
@@ -39,7 +39,7 @@ NOTHING = np.zeros(100, dtype=np.int64)
 
 
 def connections(*changes: dict[str, Any]) -> pl.DataFrame:
-    types = {name: pl.Int64 for name in ("a_initial_window", "b_initial_window", "rtt_ns", "a_mss")}
+    types = {name: pl.Int64 for name in ("a_initial_window", "b_initial_window", "rtt_ns", "a_mss", "after")}
     return pl.DataFrame([{**ENDS, **change} for change in changes or ({},)], schema_overrides=types)
 
 

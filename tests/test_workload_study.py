@@ -21,7 +21,8 @@ def connections(*rows: dict[str, Any]) -> pl.DataFrame:
     usual |= {"duration_ns": 0, "rtt_ns": 40_000_000, "a_mss": 1460, "b_mss": 1460}
     usual |= {"turns": [{"accepted": True}]}
     usual |= {"a_initial_window": None, "b_initial_window": None, "a_seen": True, "b_seen": True}
-    integer = {f"{end}_initial_window": pl.Int64 for end in "ab"} | {"rtt_ns": pl.Int64}
+    usual |= {"after": None, "opener": "10.0.0.1"}
+    integer = {f"{end}_initial_window": pl.Int64 for end in "ab"} | {"rtt_ns": pl.Int64, "after": pl.Int64}
     return pl.DataFrame([usual | row for row in rows], schema_overrides=integer)
 
 
@@ -186,3 +187,8 @@ def test_notes_count_what_a_workload_lacks() -> None:
     assert [each.split(" ")[0] for each in said] == ["cut", "1", "1", "1", "1", "hop", "7", "turns"]
     whole = {"damage": [], "sides_by_ttl": True, "beyond_bound": 0, "turns": {"bytes": np.array([2**32 - 1])}}
     assert _notes(whole, connections({})) == []
+    one, two = {"after": 3}, {"after": 4, "opener": "10.0.0.2"}
+    assert [_notes(whole, connections(*rows, {})) for rows in ([one], [one, two])] == [
+        ["1 connection of 1 host was opened after another, and waits for it in a replay"],
+        ["2 connections of 2 hosts were opened after others, and wait for them in a replay"],
+    ]

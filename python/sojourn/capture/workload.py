@@ -181,6 +181,15 @@ def _notes(found: dict, table: pl.DataFrame) -> list[str]:
         said.append(
             f"{counted(count, 'connection')} {has} no round-trip time; a replay gives {it} the path's"
         )
+    waiting = tcp.filter(pl.col("after").is_not_null())
+    if count := waiting.height:
+        its = (
+            "was opened after another, and waits for it"
+            if count == 1
+            else "were opened after others, and wait for them"
+        )
+        hosts = counted(waiting["opener"].n_unique(), "host")
+        said.append(f"{counted(count, 'connection')} of {hosts} {its} in a replay")
     size = pl.col("a_bytes") + pl.col("b_bytes")
     every, paced = (of.select(size.sum()).item() for of in (table, table.filter(~pl.col("tcp"))))
     if paced > _OPEN_LOOP * every:
