@@ -32,8 +32,9 @@ TURN = {"accepted": True, "bytes": 5, "wait_ns": 0}
 ENDS: dict[str, Any] = {"after": None,
     "opener": "10.0.0.1", "acceptor": "192.0.2.1", "tcp": True, "client_opens": True, "duration_ns": 2 * S,
     "a_bytes": 1000, "b_bytes": 50_000, "a_data_pkts": 60, "b_data_pkts": 300, "a_again_pkts": 3,
-    "b_again_pkts": 20, "began_before": False, "cut": False, "rtt_ns": 40_000_000, "a_mss": 1212,
-    "b_mss": 1400, "a_initial_window": None, "b_initial_window": 10, "turns": [TURN],
+    "b_again_pkts": 20, "a_vain_pkts": 0, "b_vain_pkts": 0, "began_before": False, "cut": False,
+    "rtt_ns": 40_000_000, "a_mss": 1212, "b_mss": 1400, "a_initial_window": None, "b_initial_window": 10,
+    "turns": [TURN],
 }  # fmt: skip
 NOTHING = np.zeros(100, dtype=np.int64)
 
@@ -270,6 +271,11 @@ def test_what_is_lost_is_counted_by_where_the_capture_is() -> None:
     assert near_up["links.up.loss"] == pytest.approx(29 / (480 + 29))
     assert near_up["links.down.loss"] == pytest.approx(63 / 960)
     assert near_up["links.up.utilisation"] == pytest.approx(0.1)
+    # What had come was no loss, and no less than nothing was lost.
+    for vain, lost in ((5, 15), (20, 0), (21, 0)):
+        known = found(connections=connections({"b_vain_pkts": vain}))
+        of_vain = {path: number for path, number, _ in measured(known, "down", 80_000, {})}
+        assert of_vain["links.down.loss"] == pytest.approx(lost / (300 + lost))
     for pkts, told in ((99, False), (100, True)):
         one = found(connections=connections({"b_data_pkts": pkts, "cut": True}))
         paths = [path for path, _, _ in measured(one, "down", 8.0, {})]

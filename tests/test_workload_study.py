@@ -17,7 +17,11 @@ from sojourn.errors import SojournError
 
 def connections(*rows: dict[str, Any]) -> pl.DataFrame:
     usual: dict[str, Any] = {"tcp": True, "client_opens": True, "cut": False, "began_before": False}
-    usual |= {f"{end}_{what}": 0 for end in "ab" for what in ("bytes", "data_pkts", "again_pkts", "window")}
+    usual |= {
+        f"{end}_{what}": 0
+        for end in "ab"
+        for what in ("bytes", "data_pkts", "again_pkts", "vain_pkts", "window")
+    }
     usual |= {"duration_ns": 0, "rtt_ns": 40_000_000, "a_mss": 1460, "b_mss": 1460}
     usual |= {"turns": [{"accepted": True}]}
     usual |= {"a_initial_window": None, "b_initial_window": None, "a_seen": True, "b_seen": True}

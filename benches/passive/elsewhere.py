@@ -1,6 +1,6 @@
 """What traffic does behind another queue: as its replay says, and as the same programs do.
 
-python -m benches.passive.elsewhere [CASE …] [--runs 1] [--seconds 40] [--folder DIR] [--json]
+python -m benches.passive.elsewhere [CASE …] [--runs 1] [--seed 1] [--seconds 40] [--folder DIR] [--json]
 
 Each case runs between real programs (`sojourn run --on testbed`) behind three queues, captured by `tcpdump`
 at both hosts. What `sojourn workload` takes from a capture behind one queue is replayed over it and over the
@@ -118,9 +118,8 @@ def replayed(case: str, end: str, queue: str, seconds: int, folder: Path) -> dic
     return {name: fmean(each[name] for each in came) for name in came[0]}
 
 
-def beside(case: str, runs: int, seconds: int, folder: Path) -> Iterator[dict[str, Any]]:
+def beside(case: str, seeds: range, seconds: int, folder: Path) -> Iterator[dict[str, Any]]:
     """Yield a row for each queue, the queue that the traffic was captured behind, end and number."""
-    seeds = range(1, runs + 1)
     rooms = {(queue, seed): folder / f"{case}-{queue}-{seed}" for queue in QUEUES for seed in seeds}
     came = {key: real(case, *key, seconds, room) for key, room in rooms.items()}
     for queue in QUEUES:
@@ -151,6 +150,7 @@ def main() -> int:
     words = argparse.ArgumentParser(description=__doc__)
     words.add_argument("cases", nargs="*", choices=[*CASES, []])
     words.add_argument("--runs", type=int, default=1)
+    words.add_argument("--seed", type=int, default=1, help="of the first run")
     words.add_argument("--seconds", type=int, default=40)
     words.add_argument("--folder", type=Path)
     words.add_argument("--json", action="store_true")
@@ -159,7 +159,8 @@ def main() -> int:
     outside = 0
     with tempfile.TemporaryDirectory() as scratch:
         for case in given.cases or CASES:
-            for row in beside(case, given.runs, given.seconds, given.folder or Path(scratch)):
+            seeds = range(given.seed, given.seed + given.runs)
+            for row in beside(case, seeds, given.seconds, given.folder or Path(scratch)):
                 outside += not row["within"]
                 print(json.dumps(row) if given.json else shown(row), flush=True)
     return int(outside > 0)

@@ -96,6 +96,8 @@ fn connections<'py>(py: Python<'py>, rows: &[Recorded]) -> PyResult<Bound<'py, P
         b_data_pkts: |row| row.data_pkts[1],
         a_again_pkts: |row| row.again_pkts[0],
         b_again_pkts: |row| row.again_pkts[1],
+        a_vain_pkts: |row| row.vain_pkts[0],
+        b_vain_pkts: |row| row.vain_pkts[1],
         concurrent: |row| row.concurrent,
         began_before: |row| row.began_before,
         cut: |row| row.cut,

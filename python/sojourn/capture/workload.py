@@ -14,9 +14,13 @@ One row a connection, or a flow of datagrams, in order of their starts:
 ``start_ns``        first packet, from the first of the captures
 ``duration_ns``     from its first packet to its last
 ``a_bytes``         payload from the opener; ``b_bytes`` from the other end
-``a_data_pkts``     its segments with payload that were seen; ``b_data_pkts``
+``a_data_pkts``     its segments with payload that were seen, also of a frame that has several;
+                    ``b_data_pkts``
 ``a_again_pkts``    of them those that begin below what had passed (sent again, or overtaken);
                     ``b_again_pkts``
+``a_vain_pkts``     of those the ones that are known to have been sent in vain: towards the captures all
+                    of them had passed before, away from them the other end says so (DSACK);
+                    ``b_vain_pkts``
 ``concurrent``      both ends sent without having heard all of the other
 ``began_before``    no SYN was seen
 ``cut``             neither FINs nor an RST were seen

@@ -1,14 +1,15 @@
 """What captures show of the path that a workload crossed, in the names of results.
 
-Loss is the share of segments with payload that begin below what had passed before: sent again, or overtaken.
-Towards the capture what was lost is not in it, so the loss is again / (seen + again); away from it, what is
-lost later is in it, so it is again / seen. What was sent again in vain counts as lost. Of datagrams nobody
-tells what was lost: where they are more than a tenth of a link's packets, the loss of its segments is not
-that of the link, and how many segments were sent again stands there instead.
+Loss is the share of segments with payload that begin below what had passed before (sent again, or overtaken),
+but for those that are known to have been sent in vain. Towards the capture what was lost is not in it, so
+the loss is lost / (seen + lost), without what was lost at the end of all that an end had sent: its repair
+follows what had passed. Away from it, what is lost later is in it, so it is lost / seen. Of datagrams
+nobody tells what was lost: where they are more than a tenth of a link's packets, the loss of its segments
+is not that of the link, and how many segments were sent again stands there instead.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -54,17 +55,18 @@ def measured(
             how = "Queueing delay: as sojourn measure infers it from the captures."
             if (number := way.get(theirs)) is not None:
                 yield f"links.{link}.queue_delay_ms.{ours}", number, how
-    told = [(link, *segments(tcp, link), _datagrams(found.connections, link)) for link in WAYS]
-    if any(seen and datagrams > _MOST_DATAGRAMS * (seen + datagrams) for _, seen, _, datagrams in told):
+    told = [(link, segments(tcp, link), _datagrams(found.connections, link)) for link in WAYS]
+    if any(of.seen and datagrams > _MOST_DATAGRAMS * (of.seen + datagrams) for _, of, datagrams in told):
         how = "Sent again: segments of TCP, or overtaken; the link's loss would be of datagrams, too."
-        yield "flows.retransmits", float(sum(again for _, _, again, _ in told)), how
-    for link, seen, again, datagrams in told:
+        yield "flows.retransmits", float(sum(of.again for _, of, _ in told)), how
+    for link, (seen, _, lost), datagrams in told:
         if seen >= LEAST_PKTS and datagrams <= _MOST_DATAGRAMS * (seen + datagrams):
+            unseen = "What was lost at the end of a turn does not show. " if link == near else ""
             how = (
-                "Loss: segments sent again or overtaken; what was sent again in vain counts, too. "
-                "Single runs of one traffic differ in it by a tenth and more (docs/workload.md)."
+                "Loss: segments sent again or overtaken, but for those known to have been sent in vain. "
+                f"{unseen}Single runs of one traffic differ in it by a tenth and more (docs/workload.md)."
             )
-            yield f"links.{link}.loss", again / (seen + again if link == near else seen), how
+            yield f"links.{link}.loss", lost / (seen + lost if link == near else seen), how
     whole = tcp.filter(~pl.col("cut") & ~pl.col("began_before") & (pl.col("turns").list.len() > 0))
     for share in (50, 95):
         lasted = whole["duration_ns"].quantile(share / 100, "nearest")
@@ -73,8 +75,18 @@ def measured(
             yield f"connections.duration_s.p{share}", lasted / 1e9, how
 
 
-def segments(tcp: pl.DataFrame, link: str) -> tuple[int, int]:
-    """Return the segments with payload towards the clients (``down``) or from them, and those again."""
+class Segments(NamedTuple):
+    """Segments with payload."""
+
+    seen: int
+    again: int
+    """Of those, sent again or overtaken."""
+    lost: int
+    """Of those, not known to have been sent in vain."""
+
+
+def segments(tcp: pl.DataFrame, link: str) -> Segments:
+    """Return the segments with payload towards the clients (``down``) or from them."""
     from_opener = pl.col("client_opens") if link == "up" else ~pl.col("client_opens")
     either = (
         pl.when(from_opener)
@@ -82,9 +94,10 @@ def segments(tcp: pl.DataFrame, link: str) -> tuple[int, int]:
         .otherwise(pl.col(f"b_{name}_pkts"))
         .sum()
         .alias(name)
-        for name in ("data", "again")
+        for name in ("data", "again", "vain")
     )
-    return tcp.select(*either).row(0)
+    seen, again, vain = tcp.select(*either).row(0)
+    return Segments(seen, again, max(0, again - vain))
 
 
 def _datagrams(connections: pl.DataFrame, link: str) -> int:

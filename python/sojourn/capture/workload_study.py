@@ -202,8 +202,8 @@ def _standing_bps(found: Workload, link: str, near: str, came_bps: int) -> int |
     carried_bps = stood.bytes * 8e9 / stood.time_ns
     if link != near:
         # What was lost came to the queue too.
-        data, again = segments(found.connections.filter("tcp"), link)
-        carried_bps *= 1 - again / max(1, data)
+        of = segments(found.connections.filter("tcp"), link)
+        carried_bps *= 1 - of.lost / max(1, of.seen)
     # More than that came over it: what packets seemed to wait was no queue of this link.
     if carried_bps < _LEAST_BPS or (link == near and carried_bps < (1 - _ALIKE) * came_bps):
         return None
@@ -227,13 +227,13 @@ def _buffers(
     for link, rate in rates.items():
         waited, one = (max(2 * 1500, round(s * rate / 8)) for s in (waited_ms.get(link, 0.0) / 1e3, rtt_s))
         buffers[link] = waited
-        data, again = segments(tcp, link)
+        of = segments(tcp, link)
         if waited_ms.get(link, 0.0) <= 0.5:
             buffers[link] = one
             notes.append(
                 f"no waiting could be seen on the link {link}: its buffer is one bandwidth-delay product"
             )
-        elif data >= LEAST_PKTS and not again and one > waited:
+        elif of.seen >= LEAST_PKTS and not of.lost and one > waited:
             buffers[link] = one
             notes.append(
                 f"nothing was lost on the link {link}, so its buffer holds more than the {waited} bytes that "
@@ -248,7 +248,7 @@ def _early(
     """Say of which links packets were lost while their queue was hardly ever long."""
     tcp = found.connections.filter("tcp")
     for link, way in waits.items():
-        if segments(tcp, link)[1] >= _LOST and way.get("p95_ms", math.inf) < _SELDOM * waited_ms[link]:
+        if segments(tcp, link).lost >= _LOST and way.get("p95_ms", math.inf) < _SELDOM * waited_ms[link]:
             yield (
                 f"the link {link}: packets were lost though 95 in 100 waited for less than half of the "
                 "longest wait; it may drop before it is full (CoDel, PIE) or have a queue for each flow "

@@ -1,6 +1,6 @@
 //! A connection while its packets pass: from segments to turns.
 
-use super::first_flight::FirstFlight;
+use super::first_flight::{FirstFlight, one_segment};
 use super::header::Extra;
 use super::raw_turn::{self, End, QUIET_NS, RawTurn, is_full, written};
 use super::turns::Turn;
@@ -59,10 +59,12 @@ impl Connection {
             self.first_to_close.get_or_insert(by);
             return;
         }
+        let mut twice = false;
         let way = &mut self.ways[by];
         if let Some(extra) = extra {
             way.mss = extra.mss.or(way.mss);
             way.scale = extra.scale.or(way.scale);
+            twice = extra.twice;
             let scale = if segment.flags & SYN == 0 { way.scale.unwrap_or(0) } else { 0 };
             way.window = way.window.max(u32::from(extra.window) << scale);
         }
@@ -75,6 +77,7 @@ impl Connection {
             (self.opened, self.greeted[by]) = (now, now);
         }
         way.seen = true;
+        self.ways[other].twice_pkts += u64::from(twice);
         if segment.flags & ACK != 0
             && let Some(ack) = self.ways[other].place(segment.ack)
         {
@@ -100,7 +103,8 @@ impl Connection {
         }
         if segment.payload > 0 {
             let before = self.ways[by];
-            let new = self.ways[by].data((start, end), now);
+            let size = one_segment(segment.payload, self.ways[other].mss).max(1);
+            let new = self.ways[by].data((start, end), segment.payload.div_ceil(size).into(), now);
             if new > 0 {
                 let begins = self.new_data(by, &before, new, now, more);
                 self.flights[by].data((start, end), segment.stamps(), begins, round_trip(&self.ways));

@@ -227,6 +227,10 @@ impl Extractor {
         for (number, (row, entry)) in (0u32..).zip(connections.iter_mut().zip(&self.entries)) {
             let opener = entry.opener.0;
             row.number = number;
+            if let Kept::Tcp(connection) = &entry.kept {
+                let ends = [entry.opener.0, entry.acceptor.0].map(|host| sides.is_far(host));
+                row.vain_pkts = [0, 1].map(|end| connection.ways[end].in_vain(ends[end]));
+            }
             row.after = self.afters.of(entry.numbers[0], number, sides.is_far(opener)).map(|after| {
                 // The acknowledgement of a FIN counts one more.
                 let which = after.number as usize;

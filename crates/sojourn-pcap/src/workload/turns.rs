@@ -61,10 +61,12 @@ pub struct Recorded {
     pub window: [Option<u32>; 2],
     /// Payload bytes by end.
     pub bytes: [u64; 2],
-    /// Segments with payload that were seen, by end.
+    /// Segments with payload that were seen, by end; of a frame that has several all.
     pub data_pkts: [u64; 2],
     /// Of them those that begin below what had passed before: sent again, or overtaken.
     pub again_pkts: [u64; 2],
+    /// Of those, the ones that are known to have been sent in vain.
+    pub vain_pkts: [u64; 2],
     /// In order of time.
     pub turns: Vec<Turn>,
 }

@@ -58,9 +58,19 @@ pub(super) struct Way {
     /// Segments with payload, and of them those that begin below what had passed: sent again, or overtaken.
     pub(super) data_pkts: u64,
     pub(super) again_pkts: u64,
+    /// Of those, the ones all of which had passed in order before.
+    passed_pkts: u64,
+    /// Segments of which the other end says that it had them.
+    pub(super) twice_pkts: u64,
 }
 
 impl Way {
+    /// Segments sent again that are known to have come before: seen on their way to the capture, and said by the other
+    /// end away from it; `far` is the end that sends.
+    pub(super) fn in_vain(&self, far: bool) -> u64 {
+        if far { self.passed_pkts } else { self.twice_pkts.min(self.again_pkts) }
+    }
+
     /// Bytes of it that are in order.
     pub(super) fn in_order(&self) -> u64 {
         (self.front - self.begin).max(0) as u64
@@ -85,11 +95,14 @@ impl Way {
         (place - near).abs().lt(&FARTHEST).then_some(place)
     }
 
-    /// Payload from `start` to `end` passed. Returns the number of new bytes.
-    pub(super) fn data(&mut self, (start, end): (i64, i64), now: i64) -> u64 {
-        self.data_pkts += 1;
+    /// Payload from `start` to `end` passed, in so many segments. Returns the number of new bytes.
+    pub(super) fn data(&mut self, (start, end): (i64, i64), segments: u64, now: i64) -> u64 {
+        self.data_pkts += segments;
         // A keep-alive repeats one byte.
-        self.again_pkts += u64::from(start < self.end && end - start > 1);
+        if start < self.end && end - start > 1 {
+            self.again_pkts += segments;
+            self.passed_pkts += if end <= self.front { segments } else { 0 };
+        }
         // A connection that began before the capture: its first segment may be overtaken, but a keep-alive is no data.
         if !self.syn && start < self.begin && end - start > 1 {
             self.begin = start;
@@ -179,6 +192,23 @@ impl Way {
 mod tests {
     use super::*;
 
+    #[test]
+    fn what_had_come_was_sent_in_vain() {
+        let mut way = Way::default();
+        way.opens(u32::MAX);
+        // The second is missing; the first comes again, then the second, then the third.
+        for (start, end) in [(0, 100), (200, 300), (0, 100), (100, 200), (200, 300)] {
+            way.data((start, end), 1, 5);
+        }
+        assert_eq!((way.again_pkts, way.in_vain(true), way.in_vain(false)), (3, 1, 0));
+        way.twice_pkts = 2;
+        assert_eq!((way.in_vain(true), way.in_vain(false)), (1, 2), "the other end says so");
+        way.twice_pkts = 9;
+        assert_eq!(way.in_vain(false), 3, "no more than were sent again");
+        way.data((300, 700), 4, 6);
+        assert_eq!((way.data_pkts, way.again_pkts), (9, 3), "four in a frame");
+    }
+
     fn opened(seq: u32) -> Way {
         let mut way = Way::default();
         way.opens(seq);
@@ -191,7 +221,7 @@ mod tests {
         let mut total = 0;
         for (seq, length) in [(u32::MAX - 99, 100), (200, 100), (100, 100), (0, 100), (100, 100), (200, 100)] {
             let start = way.place(seq).expect("near");
-            total += way.data((start, start + length), 5);
+            total += way.data((start, start + length), 1, 5);
         }
         assert_eq!((total, way.end), (400, 400));
         assert_eq!((way.data_pkts, way.again_pkts), (6, 4));
@@ -203,7 +233,7 @@ mod tests {
         let ack = way.place(8 + 1000).expect("near");
         assert_eq!(way.acknowledged(ack, 0, 3), 1000);
         assert_eq!(way.acknowledged(ack, 0, 4), 0);
-        assert_eq!(way.data((0, 1000), 5), 0);
+        assert_eq!(way.data((0, 1000), 1, 5), 0);
         assert!(way.is_idle());
     }
 
@@ -215,9 +245,9 @@ mod tests {
             way.front_at
         };
         assert_eq!(came(&mut way, 100, 500), 500, "not seen");
-        way.data((100, 200), 600);
+        way.data((100, 200), 1, 600);
         assert_eq!(came(&mut way, 200, 640), 600, "seen before");
-        way.data((300, 400), 650);
+        way.data((300, 400), 1, 650);
         assert_eq!(came(&mut way, 400, 660), 660, "a part was not seen");
         way.fin = true;
         assert_eq!(came(&mut way, 401, 700), 660, "no data");
@@ -231,8 +261,8 @@ mod tests {
             let mut way = opened(7);
             way.probe(-40, false);
             way.acknowledged(0, 0, 0);
-            way.data((0, 100), 100);
-            way.data((100, 300), last_sent);
+            way.data((0, 100), 1, 100);
+            way.data((100, 300), 1, last_sent);
             acks.iter().for_each(|&(ack, at)| _ = way.acknowledged(ack, 0, at));
             way.paced()
         };
@@ -245,11 +275,11 @@ mod tests {
     #[test]
     fn what_was_sent_twice_times_no_answer() {
         let mut way = opened(7);
-        way.data((0, 100), 10);
-        way.data((0, 100), 500);
+        way.data((0, 100), 1, 10);
+        way.data((0, 100), 1, 500);
         way.acknowledged(100, 0, 520);
         assert_eq!(way.answered_in(), None);
-        way.data((100, 200), 600);
+        way.data((100, 200), 1, 600);
         way.acknowledged(200, 0, 640);
         assert_eq!(way.answered_in(), Some(40));
     }
@@ -257,17 +287,17 @@ mod tests {
     #[test]
     fn forged_numbers_are_out_of_reach() {
         let mut way = opened(7);
-        way.data((0, 100), 1);
+        way.data((0, 100), 1, 1);
         assert_eq!(way.place(0x7000_0000), None);
     }
 
     #[test]
     fn a_keep_alive_is_nothing_sent_again() {
         let mut way = opened(7);
-        way.data((0, 100), 1);
-        way.data((99, 100), 2);
+        way.data((0, 100), 1, 1);
+        way.data((99, 100), 1, 2);
         assert_eq!((way.data_pkts, way.again_pkts), (2, 0));
-        way.data((98, 100), 3);
+        way.data((98, 100), 1, 3);
         assert_eq!((way.data_pkts, way.again_pkts), (3, 1));
     }
 }
