@@ -6,8 +6,8 @@
 //!
 //! The two are told apart by host: who waits opens connections at once when something has come, more often than at
 //! times that have nothing to do with it; or opens none while one that it opened before is under way
-//! ([`super::one_by_one`]). Connections that a host opens one after another were asked for together (browsers take about
-//! 1 ms between two). The rules are sojourn's own; Tmix starts connections at recorded times.
+//! ([`super::one_by_one`]). Connections that a host opens one after another were asked for together (browsers take
+//! about 1 ms between two). The rules are sojourn's own; Tmix starts connections at recorded times.
 
 use super::one_by_one::{CERTAIN, LEAST, MOST_DO, OneByOne};
 use crate::decode::Address;
