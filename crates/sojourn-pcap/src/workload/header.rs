@@ -1,5 +1,5 @@
-//! What only a workload needs of a TCP header: its length, the window, on a SYN the segment size and the window's scale,
-//! and whether it tells of data that came twice (RFC 2883).
+//! What only a workload needs of a TCP header: its length, the window, on a SYN the segment size and the window's
+//! scale, and whether it tells of data that came twice (RFC 2883).
 
 use crate::decode::link;
 use crate::read::Frame;
