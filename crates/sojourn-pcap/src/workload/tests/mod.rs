@@ -284,8 +284,8 @@ fn who_is_taken_for_the_acceptor_opens_nothing() {
 
 #[test]
 fn a_fin_is_none_of_the_bytes_that_had_come() {
-    // Each page is asked for 2 ms after the last data of the one before were acknowledged, and 1 ms after its FIN was, by
-    // a host away from the capture.
+    // Each page is asked for 2 ms after the last data of the one before were acknowledged, and 1 ms after its FIN was,
+    // by a host away from the capture.
     let page = [
         &PAGE[..8],
         &[(117, false, ACK | FIN, 3000, 110, 0), (117, true, ACK | FIN, 110, 3001, 0), (117, false, ACK, 3001, 111, 0)],
