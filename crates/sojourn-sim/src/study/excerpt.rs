@@ -52,7 +52,7 @@ fn boundary(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
-/// Keys that a list of what was expected shows. Names that a key can have are all shown: there is no other list of them.
+/// Keys that a list of what was expected shows. Names that a key can have are all shown: no other list has them.
 const LISTED: usize = 12;
 
 /// Names that other programs have for keys of ours.
@@ -68,7 +68,8 @@ const ELSEWHERE: [(&str, &str); 9] = [
     ("aqm", "queue"),
 ];
 
-/// Adds "did you mean" to serde's complaint about an unknown key or name, and shortens a long list of keys that it expected.
+/// Adds "did you mean" to serde's complaint about an unknown key or name, and shortens a long list of keys that it
+/// expected.
 pub(super) fn suggest(message: &str) -> String {
     let mut names = message.split('`').skip(1).step_by(2);
     let unknown = message.contains("unknown field") || message.contains("unknown variant");
