@@ -7,6 +7,7 @@ mod dumbbell;
 mod groups;
 mod hops;
 mod losses;
+mod names;
 mod page;
 mod period;
 mod sources;
