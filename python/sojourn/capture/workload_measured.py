@@ -63,8 +63,9 @@ def measured(
         if seen >= LEAST_PKTS and datagrams <= _MOST_DATAGRAMS * (seen + datagrams):
             unseen = "What was lost at the end of a turn does not show. " if link == near else ""
             how = (
-                f"Loss of the link {link}: segments sent again or overtaken, but for those known to have been "
-                f"sent in vain. {unseen}Single runs of one traffic differ in it by a tenth and more (docs/workload.md)."
+                f"Loss of the link {link}: segments sent again or overtaken, but for those known to have "
+                f"been sent in vain. {unseen}Single runs of one traffic differ in it by a tenth and more "
+                "(docs/workload.md)."
             )
             yield f"links.{link}.loss", lost / (seen + lost if link == near else seen), how
     whole = tcp.filter(~pl.col("cut") & ~pl.col("began_before") & (pl.col("turns").list.len() > 0))
