@@ -62,3 +62,32 @@ impl Entry {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_has_a_well_known_port_serves_else_who_accepted() {
+        let serves = |ports: [u16; 2], tcp: bool| {
+            let [opener, acceptor] = [0, 1].map(|n| (Address(n), ports[n as usize]));
+            let kept = if tcp {
+                let mut connection = Connection::new(0, true);
+                connection.ways[1].data((0, 1000), 1, 5);
+                Kept::Tcp(Box::new(connection))
+            } else {
+                let mut datagrams = Datagrams::new(0);
+                datagrams.add(true, 1000, 5);
+                Kept::Udp(datagrams)
+            };
+            Entry { opener, acceptor, numbers: [0, 1], kept }.serves().map(|(_, bytes)| bytes)
+        };
+        for tcp in [true, false] {
+            assert_eq!(serves([40_000, 443], tcp), [-1001, 1001]);
+            assert_eq!(serves([20, 40_000], tcp), [1001, -1001], "a server opens, as of FTP");
+        }
+        for ports in [[40_000, 8080], [53, 53]] {
+            assert_eq!([true, false].map(|tcp| serves(ports, tcp)), [[-1001, 1001], [0, 0]]);
+        }
+    }
+}
