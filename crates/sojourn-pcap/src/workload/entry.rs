@@ -69,11 +69,11 @@ mod tests {
 
     #[test]
     fn who_has_a_well_known_port_serves_else_who_accepted() {
-        let serves = |ports: [u16; 2], tcp: bool| {
+        let of = |ports: [u16; 2], tcp: bool, end: i64| {
             let [opener, acceptor] = [0, 1].map(|n| (Address(n), ports[n as usize]));
             let kept = if tcp {
                 let mut connection = Connection::new(0, true);
-                connection.ways[1].data((0, 1000), 1, 5);
+                connection.ways[1].data((0, end), 1, 5);
                 Kept::Tcp(Box::new(connection))
             } else {
                 let mut datagrams = Datagrams::new(0);
@@ -82,6 +82,8 @@ mod tests {
             };
             Entry { opener, acceptor, numbers: [0, 1], kept }.serves().map(|(_, bytes)| bytes)
         };
+        let serves = |ports, tcp| of(ports, tcp, 1000);
+        assert_eq!(of([40_000, 443], true, 1 << 30), [-65_537, 65_537], "a number that was damaged");
         for tcp in [true, false] {
             assert_eq!(serves([40_000, 443], tcp), [-1001, 1001]);
             assert_eq!(serves([20, 40_000], tcp), [1001, -1001], "a server opens, as of FTP");
