@@ -194,6 +194,19 @@ mod tests {
     }
 
     #[test]
+    fn pauses_that_shrink_by_little_or_by_chance_are_no_clock() {
+        let by_the_clock = |pairs: &[(f64, f64)]| {
+            let mut pauses = Pauses::default();
+            pairs.iter().for_each(|&(lasted, pause)| pauses.add(lasted, pause));
+            pauses.by_the_clock()
+        };
+        let line = |slope: f64| [1.0, 2.0, 3.0, 4.0].map(|lasted| (lasted, 9.0 + slope * lasted));
+        assert_eq!([-1.0, -0.6, -0.4, 0.0].map(|slope| by_the_clock(&line(slope))), [true, true, false, false]);
+        // A slope of -1 with a standard error of 1.6.
+        assert!(!by_the_clock(&[(1.0, 9.0), (2.0, 3.0), (3.0, 11.0), (4.0, 4.0)]));
+    }
+
+    #[test]
     fn clocks_that_jump_do_no_harm() {
         let mut host = OneByOne::default();
         for (n, at) in [i64::MAX, i64::MIN, 0, i64::MAX, -5].into_iter().cycle().take(40).enumerate() {
