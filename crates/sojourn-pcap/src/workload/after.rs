@@ -243,6 +243,21 @@ mod tests {
     }
 
     #[test]
+    fn connections_of_one_moment_are_one_page_of_a_reader() {
+        let mut afters = two_hosts();
+        let mut at = 0;
+        for page in 0..25u32 {
+            (0..3).for_each(|n| afters.opened(HOST, 100 + 3 * page + n, at + i64::from(n) * MS));
+            for ms in (10..600).step_by(10) {
+                (0..3).for_each(|n| afters.came(HOST, false, at + ms * MS, 100 + 3 * page + n, ms as u64));
+            }
+            at += (900 + i64::from(page * page * 31 % 101)) * MS;
+        }
+        let after = afters.of(HOST, 103 + 3 * 9, false).map(|after| (after.number, after.bytes));
+        assert_eq!(after, Some((100 + 3 * 9 + 2, 590)));
+    }
+
+    #[test]
     fn clocks_that_jump_do_no_harm() {
         let mut afters = two_hosts();
         for (n, at) in [i64::MAX, i64::MIN, 0, i64::MAX, -5].into_iter().cycle().take(40).enumerate() {

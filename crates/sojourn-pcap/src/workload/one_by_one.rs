@@ -194,6 +194,18 @@ mod tests {
     }
 
     #[test]
+    fn who_opens_some_connections_amid_others_does_not_wait_however_certain_it_is_that_they_are_fewer() {
+        // Half of the time something is under way, in 400 s with 400 openings: 200 amid others by chance.
+        let began = 400_000 * MS;
+        let now = Some(Together { number: 400, began, last: began, amid: false, before: None });
+        let waits = |amid| {
+            let under_way_ns = began / 2;
+            OneByOne { now, first: 0, under_way_ns, times: 400, amid, pauses: Pauses::default() }.waits()
+        };
+        assert_eq!([99, 101, 120].map(waits), [true, false, false]);
+    }
+
+    #[test]
     fn pauses_that_shrink_by_little_or_by_chance_are_no_clock() {
         let by_the_clock = |pairs: &[(f64, f64)]| {
             let mut pauses = Pauses::default();
