@@ -30,7 +30,8 @@ from sojourn.errors import SojournError
 S = 1_000_000_000
 TURN = {"accepted": True, "bytes": 5, "wait_ns": 0}
 ENDS: dict[str, Any] = {"after": None,
-    "opener": "10.0.0.1", "acceptor": "192.0.2.1", "tcp": True, "client_opens": True, "duration_ns": 2 * S,
+    "opener": "10.0.0.1", "acceptor": "192.0.2.1", "tcp": True, "quic": False, "client_opens": True,
+    "duration_ns": 2 * S,
     "a_bytes": 1000, "b_bytes": 50_000, "a_data_pkts": 60, "b_data_pkts": 300, "a_again_pkts": 3,
     "b_again_pkts": 20, "a_vain_pkts": 0, "b_vain_pkts": 0, "began_before": False, "cut": False,
     "rtt_ns": 40_000_000, "a_mss": 1212, "b_mss": 1400, "a_initial_window": None, "b_initial_window": 10,

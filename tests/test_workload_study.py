@@ -16,7 +16,13 @@ from sojourn.errors import SojournError
 
 
 def connections(*rows: dict[str, Any]) -> pl.DataFrame:
-    usual: dict[str, Any] = {"tcp": True, "client_opens": True, "cut": False, "began_before": False}
+    usual: dict[str, Any] = {
+        "tcp": True,
+        "quic": False,
+        "client_opens": True,
+        "cut": False,
+        "began_before": False,
+    }
     usual |= {
         f"{end}_{what}": 0
         for end in "ab"
@@ -45,7 +51,7 @@ def test_what_captures_show_of_a_path_has_the_names_of_results() -> None:
         {"cut": True, "duration_ns": 9 * 10**9},
         {"began_before": True, "duration_ns": 9 * 10**9},
         {"turns": [], "duration_ns": 9 * 10**9},
-        {"tcp": False, "a_bytes": 10**9, "duration_ns": 9 * 10**9},
+        {"tcp": False, "quic": False, "a_bytes": 10**9, "duration_ns": 9 * 10**9},
     )
     waits = {"mean_ms": 5.0, "p50_ms": 4.0, "p95_ms": 9.0, "p99_ms": None, "max_ms": 12.0}
     found = {path: number for path, number, _ in measured(work(table), "down", 1e6, {"down": waits})}

@@ -67,6 +67,8 @@ CASES = {
     "mix": 4 * _user("web") + _bulk("down", 2) + _bulk("up", 1),
     "page-1.1": _user("page", 'http = "1.1"\npause = "1s"'),
     "page-2": _user("page", 'http = "2"\npause = "1s"') + _bulk("down", 1),
+    "page-3": _user("page", 'http = "3"\npause = "1s"'),
+    "page-3-bulk": _user("page", 'http = "3"\npause = "1s"') + _bulk("down", 1),
 }
 
 

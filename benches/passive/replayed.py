@@ -61,6 +61,8 @@ CASES: dict[str, tuple[int | str, str]] = {
     "web": (50, _users("web", 12)),
     "web-fair": ("fq-codel", _users("web", 15)),
     "page": (100, _users("page", 3)),
+    "page-quic": (100, _users("page", 3) + 'http = "3"\n'),
+    "page-quic-bulk": (100, _users("page", 2) + 'http = "3"\n' + _flows(_BULK, "down")),
     "players": (50, _users("adaptive", 4)),
     "players-bulk": (100, _users("adaptive", 2) + _users("web", 3) + _flows(_BULK, "down")),
 }

@@ -36,7 +36,7 @@ fn capture(tcp: bool) -> Vec<u8> {
             Header::Utp(utp::Header { kind, connection: 7, stamp, difference: 9, seq: data as u16, ack: data as u16 })
         };
         let payload = if answer { 0 } else { 1448 };
-        out.datagram(time_ns, &Datagram { source, destination, id: n as u16, ttl: 60, payload, header })
+        out.datagram(time_ns, &Datagram { source, destination, id: n as u16, ttl: 60, ecn: 0, payload, header })
             .expect("memory can be written");
     }
     out.finish().expect("memory can be written")

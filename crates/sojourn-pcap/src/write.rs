@@ -1,4 +1,5 @@
-//! Packets with real headers, written as pcapng (nanoseconds) or pcap: Ethernet, IPv4, and TCP with timestamps or uTP.
+//! Packets with real headers, written as pcapng (nanoseconds) or pcap: Ethernet, IPv4, and TCP with timestamps, uTP or
+//! QUIC.
 //!
 //! Payloads are not written: frames are cut after the headers, as a capture with a short snap length is, and carry
 //! their true length. Checksums of IPv4 headers are right; those of TCP and UDP are 0, since the payload that they
@@ -39,6 +40,15 @@ pub enum Header {
     Utp(crate::decode::utp::Header),
     /// A UDP datagram.
     Udp,
+    /// A datagram of QUIC, of which those bytes are written that all versions show (RFC 8999).
+    Quic {
+        /// With a long header, as in the handshake.
+        long: bool,
+        /// Low bits of its first byte, which are masked.
+        masked: u8,
+        /// Connection ID of the receiver.
+        id: u64,
+    },
 }
 
 /// A packet to be written.
@@ -52,6 +62,8 @@ pub struct Datagram {
     pub id: u16,
     /// Hop limit.
     pub ttl: u8,
+    /// ECN field.
+    pub ecn: u8,
     /// Bytes of payload on the wire.
     pub payload: u16,
     /// Transport.
@@ -71,10 +83,10 @@ impl Datagram {
                 20 + if stamps.is_some() { 12 } else { 0 } + if blocks > 0 { 4 + 8 * blocks } else { 0 }
             }
             Header::Utp(_) => 28,
-            Header::Udp => 8,
+            Header::Udp | Header::Quic { .. } => 8,
         };
         let total = (IPV4 + transport) as u16 + self.payload;
-        frame.extend([0x45, 0]);
+        frame.extend([0x45, self.ecn]);
         frame.extend(total.to_be_bytes());
         frame.extend(self.id.to_be_bytes());
         let protocol = if matches!(self.header, Header::Tcp { .. }) { 6 } else { 17 };
@@ -104,6 +116,13 @@ impl Datagram {
             Header::Udp => {
                 frame.extend((8 + self.payload).to_be_bytes());
                 frame.extend([0, 0]);
+            }
+            Header::Quic { long, masked, id } => {
+                frame.extend((8 + self.payload).to_be_bytes());
+                frame.extend([0, 0]);
+                let (form, version): (u8, &[u8]) = if long { (0xc0, &[0, 0, 0, 1, 8]) } else { (0x40, &[]) };
+                let first = [&[form | masked & if long { 0xf } else { 0x1f }][..], version, &id.to_be_bytes()].concat();
+                frame.extend(first.iter().take(usize::from(self.payload)));
             }
             Header::Utp(utp) => {
                 frame.extend((28 + self.payload).to_be_bytes());
@@ -273,6 +292,7 @@ mod tests {
             destination: ends[1],
             id: 11,
             ttl: 60,
+            ecn: 1,
             payload: 1000,
             header,
         });
@@ -303,5 +323,24 @@ mod tests {
             assert!(capture.next_frame().unwrap().is_none());
             assert!(capture.damage().is_empty());
         }
+    }
+
+    #[test]
+    fn of_quic_what_all_versions_show_is_written() {
+        use crate::decode::quic::{Seen, seen};
+        let [source, destination] = [1, 2].map(|n| End { address: Ipv4Addr::new(10, 0, 0, n), port: 443 });
+        let read = |long, payload| {
+            let header = Header::Quic { long, masked: 0xff, id: 0x0102_0304_0506_0708 };
+            let packet = Datagram { source, destination, id: 1, ttl: 64, ecn: 2, payload, header };
+            let (frame, wire) = packet.frame();
+            let packet = crate::decode::decode(1, &frame, wire).unwrap();
+            let Transport::Udp { payload: data, length } = packet.transport else { panic!("a datagram") };
+            assert_eq!((length, packet.ecn), (u32::from(payload), 2));
+            (seen(data), data.to_vec())
+        };
+        let (form, bytes) = read(true, 1200);
+        assert_eq!((form, &bytes[5..]), (Some(Seen::Long), &[8, 1, 2, 3, 4, 5, 6, 7, 8][..]));
+        assert_eq!(read(false, 1200), (Some(Seen::Short(false)), vec![0x5f, 1, 2, 3, 4, 5, 6, 7, 8]));
+        assert_eq!(read(false, 4).1, [0x5f, 1, 2, 3], "no longer than its payload");
     }
 }

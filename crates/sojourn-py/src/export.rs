@@ -4,9 +4,10 @@
 //! port of its own at the client. TSval ticks from a random offset per connection, as in Linux since 4.10. Flows of the
 //! transport `utp` are written as uTP (BEP 29), their sequence numbers counted in segments; the difference that an
 //! end reports is that of the last packet that arrived there, so that a packet is the same wherever it is seen: for
-//! each end that is not watched the run is made once more before. Payloads are not written.
+//! each end that is not watched the run is made once more before. Payloads are not written, but for the bytes of QUIC
+//! that all its versions show; the first datagram of either end is one of the handshake there.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::net::Ipv4Addr;
@@ -14,12 +15,12 @@ use std::path::PathBuf;
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use sojourn_net::Time;
 use sojourn_net::tcp::Sack;
+use sojourn_net::{Ecn, Packet as _, Time};
 use sojourn_pcap::decode::{tcp, utp};
 use sojourn_pcap::write::{Blocks, Datagram, End, Header, Pcapng};
 use sojourn_sim::Direction;
-use sojourn_sim::engine::End as Side;
+use sojourn_sim::engine::{End as Side, Kind};
 use sojourn_sim::scenario::{Scenario, Transport};
 use sojourn_sim::stats::Captured;
 use sojourn_sim::{RunHooks, TapAt};
@@ -66,6 +67,7 @@ pub(crate) fn export<'py>(
         arrivals: Vec::new(),
         reports: Reports::default(),
         told: BTreeMap::new(),
+        of_quic: BTreeSet::new(),
     };
     let (outcome, written) = py.detach(|| {
         let mut written = Ok(());
@@ -121,6 +123,8 @@ struct Capture {
     reports: Reports,
     /// What those of the ends report that are not watched.
     told: BTreeMap<Sent, u32>,
+    /// Flows of QUIC of which datagrams that way were seen.
+    of_quic: BTreeSet<(u32, u32)>,
 }
 
 /// A segment by its flow, the time at which it was sent, and its numbers.
@@ -164,7 +168,14 @@ impl Capture {
         let (source, destination) = if seen.direction == Direction::Up { (client, server) } else { (server, client) };
         let group = scenario.flows.get(usize::from(seen.group));
         let (header, payload) = match seen.packet.segment_of() {
-            None => (Header::Udp, seen.packet.bytes().saturating_sub(28)),
+            None => {
+                let quic = (seen.packet.kind() == Kind::Quic).then(|| {
+                    let id = u64::from(mix(flow, 6)) << 32 | u64::from(mix(flow, 7 + seen.direction as u32));
+                    let long = self.of_quic.insert((flow, seen.direction as u32));
+                    Header::Quic { long, masked: mix(flow, seen.packet.seq as u32 + 9) as u8, id }
+                });
+                (quic.unwrap_or(Header::Udp), seen.packet.bytes().saturating_sub(28))
+            }
             Some(segment) if is_utp(scenario, seen) => {
                 let mss = group.map_or(1448, |flows| flows.mss.0);
                 let mut header = utp_header(&segment, seen.direction, flow, mss);
@@ -184,7 +195,15 @@ impl Capture {
             }
         };
         let ttl = 64 - self.crossed(scenario.path.hops.len(), seen.direction).min(63) as u8;
-        let packet = Datagram { source, destination, id: identification(seen), ttl, payload: payload as u16, header };
+        let packet = Datagram {
+            source,
+            destination,
+            id: identification(seen),
+            ttl,
+            ecn: ecn_field(seen.packet.ecn()),
+            payload: payload as u16,
+            header,
+        };
         self.frames += 1;
         if matches!(self.tap, TapAt::Hop(_)) || self.is_end(seen.direction.destination()) {
             self.arrivals.push((self.frames, seen.link as u8, seen.packet.row()));
@@ -232,6 +251,16 @@ impl Capture {
             stamps: stamped.then(|| (value(segment.stamp, direction), echo)),
             sack: blocks,
         }
+    }
+}
+
+/// The field as it is written (RFC 3168 §5).
+fn ecn_field(ecn: Ecn) -> u8 {
+    match ecn {
+        Ecn::NotEct => 0,
+        Ecn::Ect1 => 1,
+        Ecn::Ect0 => 2,
+        Ecn::Ce => 3,
     }
 }
 

@@ -87,6 +87,7 @@ fn connections<'py>(py: Python<'py>, rows: &[Recorded]) -> PyResult<Bound<'py, P
         opener_port: |row| row.opener.1,
         acceptor_port: |row| row.acceptor.1,
         tcp: |row| row.tcp,
+        quic: |row| row.quic,
         client_opens: |row| row.client_opens,
         start_ns: |row| row.start_ns,
         duration_ns: |row| row.duration_ns,
@@ -116,6 +117,8 @@ fn connections<'py>(py: Python<'py>, rows: &[Recorded]) -> PyResult<Bound<'py, P
         b_initial_window: |row| number(row.initial_window[1].map(u64::from)),
         a_window: |row| number(row.window[0].map(u64::from)),
         b_window: |row| number(row.window[1].map(u64::from)),
+        a_ecn: |row| row.ecn[0],
+        b_ecn: |row| row.ecn[1],
         turns: |row| row.turns.len() as u32,
     })?;
     table.update(numbers.as_mapping())?;

@@ -10,12 +10,13 @@ One row a connection, or a flow of datagrams, in order of their starts:
 ``opener``          address of the end that opened it (*a*), or sent first; ``opener_port``
 ``acceptor``        the other end (*b*); ``acceptor_port``
 ``tcp``             TCP; otherwise UDP
+``quic``            QUIC over UDP: a connection with turns as one of TCP, by what its datagrams show
 ``client_opens``    the opener is one of the clients
 ``start_ns``        first packet, from the first of the captures
 ``duration_ns``     from its first packet to its last
 ``a_bytes``         payload from the opener; ``b_bytes`` from the other end
-``a_data_pkts``     its segments with payload that were seen, also of a frame that has several;
-                    ``b_data_pkts``
+``a_data_pkts``     its segments with payload that were seen, also of a frame that has several, or QUIC's
+                    datagrams with data; ``b_data_pkts``
 ``a_again_pkts``    of them those that begin below what had passed (sent again, or overtaken);
                     ``b_again_pkts``
 ``a_vain_pkts``     of those the ones that are known to have been sent in vain: towards the captures all
@@ -29,10 +30,12 @@ One row a connection, or a flow of datagrams, in order of their starts:
 ``a_seen``          packets of the opener were seen; ``b_seen``
 ``rtt_ns``          round-trip time without queues (an upper bound), null if nothing was answered
 ``a_part_ns``       its part between the place of the capture and the opener; ``b_part_ns``
-``a_mss``           segment size that the opener offered; ``b_mss``
+``a_mss``           segment size that the opener offered, or the longest datagram of QUIC that came to it;
+                    ``b_mss``
 ``a_initial_window``  initial window of the opener in segments, as most of its connections show it, null if
                     none does; ``b_initial_window``
 ``a_window``        largest receive window of the opener, bytes; ``b_window``
+``a_ecn``           most of what the opener sends may be marked (ECN); ``b_ecn``
 ``length_ns``       how long the captures are, the same in every row
 ``turns``           list of ``accepted`` (the turn of *b*), ``bytes``, ``wait_ns``; if concurrent ``heard``,
                     bytes of the other end that it had before it waited (0: it waited for its own last turn);
@@ -185,7 +188,7 @@ def _notes(found: dict, table: pl.DataFrame) -> list[str]:
         said.append(
             f"{counted(count, 'connection')} {has} no round-trip time; a replay gives {it} the path's"
         )
-    waiting = tcp.filter(pl.col("after").is_not_null())
+    waiting = table.filter(pl.col("after").is_not_null())
     if count := waiting.height:
         its = (
             "was opened after another, and waits for it"
@@ -195,11 +198,20 @@ def _notes(found: dict, table: pl.DataFrame) -> list[str]:
         hosts = counted(waiting["opener"].n_unique(), "host")
         said.append(f"{counted(count, 'connection')} of {hosts} {its} in a replay")
     size = pl.col("a_bytes") + pl.col("b_bytes")
-    every, paced = (of.select(size.sum()).item() for of in (table, table.filter(~pl.col("tcp"))))
+    quic = table.filter("quic")
+    if count := quic.height:
+        hides = "hides" if count == 1 else "hide"
+        said.append(
+            f"{counted(count, 'connection')} of QUIC {hides} what was sent again and what was waited for: a "
+            "replay tells of them by the lengths and times of their datagrams"
+        )
+    every, paced = (
+        of.select(size.sum()).item() for of in (table, table.filter(~pl.col("tcp") & ~pl.col("quic")))
+    )
     if paced > _OPEN_LOOP * every:
         said.append(
             f"{percent(paced / every, 0)} of the bytes are datagrams: a replay sends them at their recorded "
-            "times, however long they wait and however many are lost, where QUIC and uTP would slow down"
+            "times, however long they wait and however many are lost, where uTP would slow down"
         )
     if not found["sides_by_ttl"]:
         said.append("hop limits do not tell the two sides apart: who opens connections is taken for a client")

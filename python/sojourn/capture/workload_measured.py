@@ -103,6 +103,9 @@ def segments(tcp: pl.DataFrame, link: str) -> Segments:
 
 def _datagrams(connections: pl.DataFrame, link: str) -> int:
     """Return the datagrams towards the clients (``down``) or from them."""
-    turns = connections.filter(~pl.col("tcp")).select("client_opens", "turns").explode("turns").drop_nulls()
+    quic = connections.filter("quic")
+    of_quic = segments(quic, link).seen if quic.height else 0
+    plain = connections.filter(~pl.col("tcp") & ~pl.col("quic"))
+    turns = plain.select("client_opens", "turns").explode("turns").drop_nulls()
     by_client = pl.col("client_opens") != pl.col("turns").struct.field("accepted")
-    return turns.filter(by_client if link == "up" else ~by_client).height
+    return of_quic + turns.filter(by_client if link == "up" else ~by_client).height

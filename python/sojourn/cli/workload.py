@@ -85,8 +85,8 @@ def workload(
         print(_json.dumps(summary, ensure_ascii=False))
     else:
         print(
-            f"{output}: {counted(summary['connections'], 'connection')} with "
-            f"{counted(summary['turns'], 'turn')}, "
+            f"{output}: {counted(summary['connections'], 'connection')} of TCP and "
+            f"{summary['quic_connections']} of QUIC with {counted(summary['turns'], 'turn')}, "
             f"{counted(summary['udp_flows'], 'flow')} of datagrams, {summary['bytes']} bytes in "
             f"{summary['length_s']:.1f} s"
         )
@@ -96,16 +96,18 @@ def workload(
 
 def _summary(found: "Workload") -> dict[str, Any]:
     table = found.connections
-    tcp = table.filter("tcp")
+    tcp, quic = (table.filter(kind) for kind in ("tcp", "quic"))
+    reacts = tcp.vstack(quic)
     return {
         "length_s": found.length_ns / 1e9,
         "connections": tcp.height,
         "concurrent": int(tcp["concurrent"].sum()),
-        "udp_flows": table.height - tcp.height,
-        "turns": int(tcp["turns"].list.len().sum()),
+        "quic_connections": quic.height,
+        "udp_flows": table.height - tcp.height - quic.height,
+        "turns": int(reacts["turns"].list.len().sum()),
         "bytes": int(table["a_bytes"].sum() + table["b_bytes"].sum()),
         "rtt_ms": {
-            name: None if (at := tcp["rtt_ns"].quantile(share, "nearest")) is None else at / 1e6
+            name: None if (at := reacts["rtt_ns"].quantile(share, "nearest")) is None else at / 1e6
             for name, share in (("p5", 0.05), ("p50", 0.5), ("p95", 0.95))
         },
     }

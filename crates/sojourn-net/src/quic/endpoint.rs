@@ -15,7 +15,7 @@ use super::recovery::{CHROMIUMS_FIRST_RTT, News, Recovery};
 use super::streams::{CRYPTO, Receive, Send, StreamId};
 use crate::congestion::{Ack, Congestion, CongestionControl, Window};
 use crate::tcp::cwnd_limited::CwndLimited;
-use crate::{Span, Time};
+use crate::{Ecn, Span, Time};
 use std::collections::BTreeMap;
 
 /// Packets that a probe timeout sends (RFC 9002 §6.2.4).
@@ -63,6 +63,11 @@ pub struct Endpoint {
     confirmed: bool,
     bytes_received: u64,
     bytes_sent: u64,
+    /// Of streams, each byte once.
+    arrived: u64,
+    /// Its packets may be marked; so many of them were, as far as it has heard.
+    ecn: bool,
+    marked: u64,
     delivered: u64,
     /// Bytes that the controller, which counts in full packets, was not told of yet.
     part: u64,
@@ -93,6 +98,9 @@ impl Endpoint {
             confirmed: false,
             bytes_received: 0,
             bytes_sent: 0,
+            arrived: 0,
+            ecn: false,
+            marked: 0,
             delivered: 0,
             part: 0,
             lost: 0,
@@ -100,15 +108,26 @@ impl Endpoint {
         }
     }
 
-    /// The same end, sending as quinn does: in bursts, within its window, and with no knowledge of the path's MTU.
+    /// The same end, sending as quinn does: in bursts, within its window, with ECN, and with no knowledge of the path's MTU.
     pub fn like_quinn(self) -> Self {
-        Self { strict: true, path_mtu: PathMtu::SEARCHED, pacer: Pacer::in_bursts(), ..self }
+        Self { strict: true, path_mtu: PathMtu::SEARCHED, pacer: Pacer::in_bursts(), ..self }.with_ecn()
+    }
+
+    /// The same end, whose packets may be marked instead of dropped (RFC 9000 §13.4). That the path lets marks through,
+    /// which it validates, is taken for granted.
+    pub fn with_ecn(self) -> Self {
+        Self { ecn: true, ..self }
     }
 
     /// The same end, before anything was sent, as Chromium's clients are: few acknowledgements, an early first probe.
     pub fn like_chromium(self) -> Self {
         let recovery = Recovery::expecting(CHROMIUMS_FIRST_RTT);
         Self { received: Received::decimating(), recovery, ..self }
+    }
+
+    /// The same end, before anything was sent, on a path of which it knows how long a datagram may be.
+    pub fn in_datagrams_of(self, bytes: u64) -> Self {
+        Self { path_mtu: PathMtu::known(bytes), ..self }
     }
 
     /// Adds bytes to a stream; the lowest urgency is sent first.
@@ -122,6 +141,16 @@ impl Endpoint {
         self.recovery.confirm();
     }
 
+    /// Bytes of streams that have come, each once, in whatever order.
+    pub fn arrived(&self) -> u64 {
+        self.arrived
+    }
+
+    /// All that was written has been acknowledged.
+    pub fn is_idle(&self) -> bool {
+        !self.send.has_data() && self.recovery.bytes() == 0
+    }
+
     /// Packets found to be lost so far.
     pub fn retransmits(&self) -> u64 {
         self.retransmits
@@ -130,6 +159,7 @@ impl Endpoint {
     /// A packet arrived: the streams that have grown, with their bytes in order so far.
     pub fn on_packet(&mut self, now: Time, packet: &Packet) -> Vec<(StreamId, u64)> {
         self.bytes_received += packet.bytes;
+        self.received.came_with(packet.ecn);
         if !self.received.arrived(packet.number, packet.is_eliciting(), now, self.recovery.rtt().1) {
             return Vec::new();
         }
@@ -141,16 +171,18 @@ impl Endpoint {
                         self.received.hurry(now);
                     }
                     let stream = self.receive.entry(*id).or_default();
-                    grown.extend(stream.arrived(*offset, *len).map(|bytes| (*id, bytes)));
+                    let (new, in_order) = stream.arrived(*offset, *len);
+                    self.arrived += new;
+                    grown.extend(in_order.map(|bytes| (*id, bytes)));
                 }
-                Frame::Ack { ranges, delay } => self.on_ack(now, ranges, *delay),
+                Frame::Ack { ranges, delay, marked } => self.on_ack(now, ranges, *delay, marked.unwrap_or(0)),
                 Frame::Ping => {}
             }
         }
         grown
     }
 
-    fn on_ack(&mut self, now: Time, ranges: &[(u64, u64)], delay: Span) {
+    fn on_ack(&mut self, now: Time, ranges: &[(u64, u64)], delay: Span, marked: u64) {
         let before = self.recovery.bytes();
         let news = self.recovery.on_ack(now, ranges, delay);
         let Some(newest) = news.acknowledged.last().map(|packet| (packet.number, packet.at)) else { return };
@@ -163,6 +195,10 @@ impl Endpoint {
             self.path_mtu.acknowledged(packet.number);
         }
         self.repair(now, &news);
+        if marked > self.marked {
+            self.marked = marked;
+            self.reduce(now, newest.1, Congestion::Mark);
+        }
         // What was sent before the last reduction says nothing about a larger window (RFC 9002 §7.3.2).
         let old = |at: Time| self.reduced_at.is_some_and(|since| at <= since);
         let counted: u64 = news.acknowledged.iter().filter(|packet| !old(packet.at)).map(|packet| packet.bytes).sum();
@@ -220,17 +256,23 @@ impl Endpoint {
             self.again(&packet.frames);
         }
         let Some(newest) = newest else { return };
-        if self.reduced_at.is_none_or(|since| newest > since) {
-            (self.reduced_at, self.recovering) = (Some(now), true);
-            self.control.on_congestion(now, Congestion::Loss, self.recovery.bytes());
-            // The window is reduced at once: one packet may leave before that (RFC 9002 §7.3.2).
-            if self.send.has_data() && !self.strict {
-                self.beyond = self.beyond.max(1);
-            }
-        }
+        self.reduce(now, newest, Congestion::Loss);
         if news.persistent {
             (self.reduced_at, self.recovering) = (None, false);
             self.control.on_congestion(now, Congestion::Timeout, self.recovery.bytes());
+        }
+    }
+
+    /// A packet that was sent `at` was lost or marked: once in a window that reduces it (RFC 9002 §7.3.1).
+    fn reduce(&mut self, now: Time, at: Time, why: Congestion) {
+        if self.reduced_at.is_some_and(|since| at <= since) {
+            return;
+        }
+        (self.reduced_at, self.recovering) = (Some(now), true);
+        self.control.on_congestion(now, why, self.recovery.bytes());
+        // The window is reduced at once: one packet may leave before that (RFC 9002 §7.3.2).
+        if self.send.has_data() && !self.strict {
+            self.beyond = self.beyond.max(1);
         }
     }
 
@@ -315,7 +357,7 @@ impl Endpoint {
         }
         let mut frames = Vec::new();
         if let Some((ranges, delay)) = self.received.acknowledge(now) {
-            frames.push(Frame::Ack { ranges, delay });
+            frames.push(Frame::Ack { ranges, delay, marked: self.received.marked() });
         }
         let mut handshake = false;
         while sends_data && Packet::room(&frames, most) > 0 {
@@ -342,7 +384,8 @@ impl Endpoint {
 
     /// The next packet, of at least so many bytes, is on its way.
     fn sent(&mut self, now: Time, frames: Vec<Frame>, least: u64) -> Packet {
-        let packet = Packet::new(self.next_number, frames, least);
+        let ecn = if self.ecn { Ecn::Ect0 } else { Ecn::NotEct };
+        let packet = Packet { ecn, ..Packet::new(self.next_number, frames, least) };
         self.next_number += 1;
         self.bytes_sent += packet.bytes;
         if packet.is_eliciting() {

@@ -1,7 +1,7 @@
 //! QUIC packets: frames and their sizes.
 
 use super::streams::StreamId;
-use crate::Span;
+use crate::{Ecn, Span};
 
 /// Payload of a full UDP datagram, as path MTU discovery finds it on Ethernet.
 pub const DATAGRAM: u64 = 1452;
@@ -9,6 +9,9 @@ pub const DATAGRAM: u64 = 1452;
 pub(super) const INITIAL: u64 = 1200;
 /// Short header with a connection ID of 8 bytes and a packet number of two, and the tag of the encryption.
 const HEADER_AND_TAG: u64 = 1 + 8 + 2 + 16;
+
+/// Three counts of packets by their ECN field, beside an acknowledgement.
+const COUNTS: u64 = 5;
 
 /// A frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +32,8 @@ pub enum Frame {
         ranges: Vec<(u64, u64)>,
         /// Of the highest.
         delay: Span,
+        /// How many came with a mark, if any were seen that may have one (RFC 9000 §19.3.2).
+        marked: Option<u64>,
     },
     /// Asks for an acknowledgement.
     Ping,
@@ -41,7 +46,7 @@ impl Frame {
     fn bytes(&self) -> u64 {
         match self {
             Self::Stream { len, .. } => Self::STREAM + len,
-            Self::Ack { ranges, .. } => 8 + 4 * ranges.len() as u64,
+            Self::Ack { ranges, marked, .. } => 8 + 4 * ranges.len() as u64 + marked.map_or(0, |_| COUNTS),
             Self::Ping => 1,
         }
     }
@@ -56,13 +61,15 @@ pub struct Packet {
     pub frames: Vec<Frame>,
     /// Payload of the datagram.
     pub bytes: u64,
+    /// Its ECN field, which the network may have changed when it arrives.
+    pub ecn: Ecn,
 }
 
 impl Packet {
     /// A packet of these frames, padded to so many bytes at least.
     pub(super) fn new(number: u64, frames: Vec<Frame>, least: u64) -> Self {
         let bytes = (HEADER_AND_TAG + frames.iter().map(Frame::bytes).sum::<u64>()).max(least);
-        Self { number, frames, bytes }
+        Self { number, frames, bytes, ecn: Ecn::NotEct }
     }
 
     /// Whether it asks for an acknowledgement.

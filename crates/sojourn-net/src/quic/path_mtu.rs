@@ -37,12 +37,17 @@ struct Probe {
 
 impl PathMtu {
     /// Full datagrams get through: there is nothing to search.
-    pub(super) const KNOWN: Self = Self::between(DATAGRAM);
+    pub(super) const KNOWN: Self = Self::known(DATAGRAM);
     /// Those of the handshake do; more is to be found.
-    pub(super) const SEARCHED: Self = Self::between(INITIAL);
+    pub(super) const SEARCHED: Self = Self::between(INITIAL, DATAGRAM);
 
-    const fn between(least: u64) -> Self {
-        Self { current: least, most: DATAGRAM, least, tried: least, probe: None }
+    /// Datagrams of so many bytes do, and no longer ones.
+    pub(super) const fn known(bytes: u64) -> Self {
+        Self::between(bytes, bytes)
+    }
+
+    const fn between(least: u64, most: u64) -> Self {
+        Self { current: least, most, least, tried: least, probe: None }
     }
 
     /// Payload of a full datagram now.

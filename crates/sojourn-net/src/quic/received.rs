@@ -5,7 +5,7 @@
 //! first hundred packets every tenth is, or after a quarter of the least round trip; and so are the first four behind a
 //! hole, for the sender to see that it is one.
 
-use crate::{Span, Time, with_defaults};
+use crate::{Ecn, Span, Time, with_defaults};
 
 /// `max_ack_delay`, the default.
 pub(super) const MOST_ACK_DELAY: Span = Span::from_millis(25);
@@ -28,6 +28,8 @@ with_defaults! {
         unacknowledged: u32,
         due: Option<Time>,
         decimates: bool,
+        /// Packets that came marked, once any were seen that could be.
+        marked: Option<u64>,
     }
 }
 
@@ -35,6 +37,18 @@ impl Received {
     /// Acknowledges as Chromium does.
     pub(super) fn decimating() -> Self {
         Self { decimates: true, ..Self::default() }
+    }
+
+    /// A packet came with this ECN field.
+    pub(super) fn came_with(&mut self, ecn: Ecn) {
+        if ecn != Ecn::NotEct {
+            self.marked = Some(self.marked.unwrap_or(0) + u64::from(ecn == Ecn::Ce));
+        }
+    }
+
+    /// How many came marked, if any could be.
+    pub(super) fn marked(&self) -> Option<u64> {
+        self.marked
     }
 
     /// A packet arrived; false if it had before. The least round trip is what it is known to be so far.

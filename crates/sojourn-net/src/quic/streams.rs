@@ -82,24 +82,30 @@ impl Send {
 #[derive(Debug, Default)]
 pub(super) struct Receive {
     in_order: u64,
-    /// What came before its turn: offset and end.
+    /// What came before its turn, in pieces that do not touch each other: offset and end.
     ahead: BTreeMap<u64, u64>,
 }
 
 impl Receive {
-    /// Bytes arrived; the bytes in order so far, if they have grown.
-    pub(super) fn arrived(&mut self, offset: u64, len: u64) -> Option<u64> {
-        let before = self.in_order;
-        let end = self.ahead.entry(offset).or_insert(offset + len);
-        *end = (*end).max(offset + len);
-        while let Some((from, to)) = self.ahead.first_key_value().map(|(from, to)| (*from, *to)) {
-            if from > self.in_order {
-                break;
-            }
-            self.in_order = self.in_order.max(to);
-            self.ahead.pop_first();
+    /// Bytes arrived: how many of them had not before; and the bytes in order so far, if these have grown.
+    pub(super) fn arrived(&mut self, offset: u64, len: u64) -> (u64, Option<u64>) {
+        let (mut from, mut to) = (offset.max(self.in_order), offset + len);
+        let mut new = to.saturating_sub(from);
+        if new == 0 {
+            return (0, None);
         }
-        (self.in_order > before).then_some(self.in_order)
+        // All that it touches becomes one piece with it.
+        while let Some((&start, &end)) = self.ahead.range(..=to).next_back().filter(|(_, end)| **end >= from) {
+            self.ahead.remove(&start);
+            new -= end.min(offset + len).saturating_sub(start.max(offset));
+            (from, to) = (from.min(start), to.max(end));
+        }
+        if from > self.in_order {
+            self.ahead.insert(from, to);
+            return (new, None);
+        }
+        self.in_order = to;
+        (new, Some(to))
     }
 }
 
@@ -135,22 +141,25 @@ mod tests {
     #[test]
     fn a_stream_is_delivered_in_order_whatever_comes_twice() {
         let mut receive = Receive::default();
-        assert_eq!(receive.arrived(1000, 500), None);
-        assert_eq!(receive.arrived(500, 500), None);
-        assert_eq!(receive.arrived(0, 500), Some(1500));
-        assert_eq!(receive.arrived(0, 1500), None);
-        assert_eq!(receive.arrived(1000, 700), Some(1700));
+        assert_eq!(receive.arrived(1000, 500), (500, None));
+        assert_eq!(receive.arrived(500, 500), (500, None));
+        assert_eq!(receive.arrived(0, 500), (500, Some(1500)));
+        assert_eq!(receive.arrived(0, 1500), (0, None));
+        assert_eq!(receive.arrived(1000, 700), (200, Some(1700)));
     }
 
     proptest! {
-        /// The bytes in order are those before the first that never came, whatever came twice or overlaps.
+        /// The bytes in order are those before the first that never came, whatever came twice or overlaps; new are those
+        /// that had not come.
         #[test]
         fn what_is_in_order_is_what_has_no_hole_before_it(pieces in proptest::collection::vec((0u64..60, 1u64..25), 1..40)) {
             let (mut receive, mut come, mut before) = (Receive::default(), [false; 90], 0);
             for (offset, len) in pieces {
-                come[offset as usize..(offset + len) as usize].fill(true);
+                let piece = &mut come[offset as usize..(offset + len) as usize];
+                let new = piece.iter().filter(|here| !**here).count() as u64;
+                piece.fill(true);
                 let in_order = come.iter().take_while(|here| **here).count() as u64;
-                prop_assert_eq!(receive.arrived(offset, len), (in_order > before).then_some(in_order));
+                prop_assert_eq!(receive.arrived(offset, len), (new, (in_order > before).then_some(in_order)));
                 before = in_order;
             }
         }

@@ -1,7 +1,7 @@
 use super::path_mtu::PathMtu;
 use super::*;
 use crate::congestion::{Counting, Cubic, HyStart, Reno};
-use crate::{Span, Time};
+use crate::{Ecn, Span, Time};
 
 fn endpoint(role: Role) -> Endpoint {
     Endpoint::new(role, Box::new(Reno::new(1452, 14_520, Counting::Bytes)))
@@ -178,7 +178,12 @@ fn send(server: &mut Endpoint, at: Time) -> Vec<Packet> {
 
 /// An acknowledgement arrives, the client's packet of this number; the window then, in packets.
 fn hear(server: &mut Endpoint, at: Time, number: u64, ranges: &[(u64, u64)]) -> u64 {
-    let frames = vec![Frame::Ack { ranges: ranges.to_vec(), delay: Span::ZERO }];
+    hear_of_marks(server, at, number, ranges, None)
+}
+
+/// The same with so many packets marked by then.
+fn hear_of_marks(server: &mut Endpoint, at: Time, number: u64, ranges: &[(u64, u64)], marked: Option<u64>) -> u64 {
+    let frames = vec![Frame::Ack { ranges: ranges.to_vec(), delay: Span::ZERO, marked }];
     server.on_packet(at, &Packet::new(number, frames, 0));
     server.window().cwnd / DATAGRAM
 }
@@ -364,7 +369,7 @@ fn a_client_like_chromiums_probes_early_and_acknowledges_seldom() {
     let mut client = endpoint(Role::Client).like_chromium();
     client.write(CRYPTO, 300, 0);
     assert_eq!((send(&mut client, ms(0)).len(), client.next_timer()), (1, ms(300)));
-    let hello = Frame::Ack { ranges: vec![(0, 0)], delay: Span::ZERO };
+    let hello = Frame::Ack { ranges: vec![(0, 0)], delay: Span::ZERO, marked: None };
     client.on_packet(ms(40), &Packet::new(0, vec![hello], 0));
     client.confirm();
     let mut acknowledgements = 0;
@@ -375,4 +380,71 @@ fn a_client_like_chromiums_probes_early_and_acknowledges_seldom() {
     }
     // Of every second of the first hundred, and every tenth of the other.
     assert!((59..=61).contains(&acknowledgements), "{acknowledgements}");
+}
+
+#[test]
+fn marks_are_told_of_and_reduce_the_window_once_for_each_flight() {
+    let mut server = server().with_ecn();
+    server.write(4, full(100), 3);
+    let sent = send(&mut server, ms(0));
+    assert!(sent.len() == 10 && sent.iter().all(|packet| packet.ecn == Ecn::Ect0));
+    // Two of ten are marked on their way; the client says so.
+    let mut client = endpoint(Role::Client);
+    let marked = |packet: &Packet| if packet.number % 5 == 3 { Ecn::Ce } else { packet.ecn };
+    let mut told = None;
+    for packet in sent {
+        client.on_packet(ms(50), &Packet { ecn: marked(&packet), ..packet });
+        told = client.poll(ms(50)).or(told);
+    }
+    let told = told.expect("ten ask for acknowledgements");
+    assert!(matches!(told.frames[..], [Frame::Ack { marked: Some(2), .. }]), "{told:?}");
+    assert_eq!(
+        (told.ecn, told.bytes),
+        (Ecn::NotEct, 27 + 8 + 4 + 5),
+        "the client's own are not; three counts are added"
+    );
+    assert_eq!(hear_of_marks(&mut server, ms(100), 0, &[(0, 3)], Some(1)), 5);
+    assert_eq!(hear_of_marks(&mut server, ms(101), 1, &[(0, 9)], Some(2)), 5, "of the same flight");
+    assert_eq!(server.retransmits(), 0);
+    // What was sent before it reduced grows no window; what was sent after it does, and a mark of it reduces again.
+    let next = send(&mut server, ms(101)).last().expect("five fit").number;
+    assert!(hear_of_marks(&mut server, ms(200), 2, &[(0, next)], Some(2)) >= 5);
+    let next = send(&mut server, ms(201)).last().expect("five fit").number;
+    assert!(hear_of_marks(&mut server, ms(300), 3, &[(0, next)], Some(3)) < 5);
+}
+
+#[test]
+fn who_sees_no_packet_that_may_be_marked_tells_of_none() {
+    let mut client = endpoint(Role::Client);
+    (0..2).for_each(|number| _ = client.on_packet(ms(50), &Packet::new(number, vec![Frame::Ping], 0)));
+    let told = client.poll(ms(50)).expect("an acknowledgement");
+    assert!(matches!(told.frames[..], [Frame::Ack { marked: None, .. }]) && told.bytes == 27 + 8 + 4);
+    let mut quinn = like_quinn(PathMtu::KNOWN);
+    quinn.write(4, 10, 3);
+    assert_eq!(quinn.poll(ms(0)).map(|packet| packet.ecn), Some(Ecn::Ect0), "quinn uses it");
+}
+
+#[test]
+fn what_has_come_counts_each_byte_once_whatever_its_order() {
+    let mut client = endpoint(Role::Client);
+    let come = |client: &mut Endpoint, number, id, offset| {
+        client.on_packet(ms(0), &Packet::new(number, vec![Frame::Stream { id, offset, len: 100 }], 0));
+        client.arrived()
+    };
+    assert_eq!(come(&mut client, 0, 4, 200), 100);
+    assert_eq!(come(&mut client, 2, 4, 0), 200);
+    assert_eq!(come(&mut client, 2, 4, 0), 200, "the same packet again");
+    assert_eq!(come(&mut client, 3, 8, 0), 300, "of another stream");
+    assert_eq!(come(&mut client, 4, 4, 150), 350, "half of it had come");
+}
+
+#[test]
+fn datagrams_are_as_long_as_the_path_is_known_to_take() {
+    let mut server = server().in_datagrams_of(1350);
+    server.write(4, 5000, 3);
+    let sent = send(&mut server, ms(0));
+    assert_eq!(sent.iter().map(|packet| packet.bytes).collect::<Vec<_>>()[..3], [1350; 3]);
+    assert!(sent.len() == 4 && !server.is_idle());
+    hear(&mut server, ms(100), 0, &[(0, 3)]);
+    assert!(server.is_idle());
 }

@@ -65,7 +65,7 @@ mod tests {
         ) {
             let end = |n: u8| End { address: Ipv4Addr::new(10, n, 0, 1), port: 1000 + u16::from(n) };
             let header = Header::Tcp { seq, ack, flags, stamps: Some(stamps), sack: Default::default() };
-            let packet = Datagram { source: end(1), destination: end(2), id: 7, ttl: 60, payload: 100, header };
+            let packet = Datagram { source: end(1), destination: end(2), id: 7, ttl: 60, ecn: 0, payload: 100, header };
             let (mut data, wire_len) = packet.frame();
             prop_assert!(glance(1, &data, wire_len).is_some());
             for (at, byte) in changes {

@@ -29,7 +29,7 @@ pub(super) fn v4(data: &[u8], wire_len: u32) -> Result<Packet<'_>, Skip> {
     let length = total.checked_sub(header as u32).ok_or(Skip::Malformed)?;
     let (ports, transport) = transport(data[9], &data[header..], length)?;
     let (source, destination) = (Address::v4(&data[12..16]), Address::v4(&data[16..20]));
-    Ok(Packet { source, destination, ttl: data[8], id: be16(data, 4), ports, transport })
+    Ok(Packet { source, destination, ttl: data[8], ecn: data[1] & 3, id: be16(data, 4), ports, transport })
 }
 
 #[inline]
@@ -61,7 +61,15 @@ pub(super) fn v6(data: &[u8], wire_len: u32) -> Result<Packet<'_>, Skip> {
                 let rest = data.get(at..).ok_or(Skip::CutShort)?;
                 let (ports, transport) = transport(kind, rest, length)?;
                 let (source, destination) = (Address::v6(&data[8..24]), Address::v6(&data[24..40]));
-                return Ok(Packet { source, destination, ttl: data[7], id: 0, ports, transport });
+                return Ok(Packet {
+                    source,
+                    destination,
+                    ttl: data[7],
+                    ecn: data[1] >> 4 & 3,
+                    id: 0,
+                    ports,
+                    transport,
+                });
             }
         };
         let (next, size) = extension.ok_or(Skip::CutShort)?;

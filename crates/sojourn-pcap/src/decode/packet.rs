@@ -12,6 +12,8 @@ pub struct Packet<'a> {
     pub destination: Address,
     /// Hop limit as it arrived.
     pub ttl: u8,
+    /// Its ECN field (RFC 3168).
+    pub ecn: u8,
     /// IPv4 identification, or 0.
     pub id: u16,
     /// Ports of sender and receiver.

@@ -8,6 +8,7 @@
 //! A queue keeps datagrams in order: what is inexact in waits that others tell changes times, not the order.
 
 use super::queue::between;
+use super::quic::{Lengths, Looks};
 use super::turns::Turn;
 use super::waits::waited;
 
@@ -25,13 +26,23 @@ pub(super) struct Datagrams {
     pub(super) first_ns: i64,
     pub(super) last_ns: i64,
     pub(super) turns: Vec<Turn>,
+    /// What they look like, and what their lengths say if they are QUIC's.
+    pub(super) looks: Looks,
+    pub(super) lengths: Lengths,
     /// One end's times are those of sending, not of passing the capture.
     pub(super) as_sent: bool,
 }
 
 impl Datagrams {
     pub(super) fn new(now: i64) -> Self {
-        Self { first_ns: now, last_ns: now, turns: Vec::new(), as_sent: false }
+        Self {
+            first_ns: now,
+            last_ns: now,
+            turns: Vec::new(),
+            looks: Looks::default(),
+            lengths: Lengths::default(),
+            as_sent: false,
+        }
     }
 
     pub(super) fn add(&mut self, accepted: bool, bytes: u64, now: i64) {

@@ -35,9 +35,24 @@ pub(super) struct Entry {
     /// Numbers of the two hosts.
     pub(super) numbers: [u32; 2],
     pub(super) kept: Kept,
+    /// Frames with payload by end, and of them those that may be marked.
+    pub(super) ecn: [[u64; 2]; 2],
 }
 
 impl Entry {
+    /// A frame with so much payload passed, with this ECN field.
+    pub(super) fn marks(&mut self, end: usize, payload: u32, ecn: u8) {
+        if payload > 0 {
+            self.ecn[end][0] += 1;
+            self.ecn[end][1] += u64::from(ecn != 0);
+        }
+    }
+
+    /// By end: most of what it sends may be marked. What TCP sends again may not (RFC 3168 §6.1.5).
+    pub(super) fn uses_ecn(&self) -> [bool; 2] {
+        self.ecn.map(|[all, capable]| 2 * capable > all)
+    }
+
     pub(super) fn hosts(&self) -> Hosts {
         (self.opener.0, self.acceptor.0)
     }
@@ -80,7 +95,7 @@ mod tests {
                 datagrams.add(true, 1000, 5);
                 Kept::Udp(datagrams)
             };
-            Entry { opener, acceptor, numbers: [0, 1], kept }.serves().map(|(_, bytes)| bytes)
+            Entry { opener, acceptor, numbers: [0, 1], kept, ecn: Default::default() }.serves().map(|(_, bytes)| bytes)
         };
         let serves = |ports, tcp| of(ports, tcp, 1000);
         assert_eq!(of([40_000, 443], true, 1 << 30), [-65_537, 65_537], "a number that was damaged");
@@ -91,5 +106,21 @@ mod tests {
         for ports in [[40_000, 8080], [53, 53]] {
             assert_eq!([true, false].map(|tcp| serves(ports, tcp)), [[-1001, 1001], [0, 0]]);
         }
+    }
+
+    #[test]
+    fn an_end_uses_ecn_if_most_of_its_frames_with_payload_may_be_marked() {
+        let kept = Kept::Udp(Datagrams::new(0));
+        let [opener, acceptor] = [0, 1].map(|n| (Address(n), 443));
+        let mut entry = Entry { opener, acceptor, numbers: [0, 1], kept, ecn: Default::default() };
+        assert_eq!(entry.uses_ecn(), [false; 2]);
+        // What is sent again may not be, nor may bare acknowledgements.
+        for (payload, ecn) in [(1000, 2), (1000, 3), (1000, 0), (0, 0), (0, 0)] {
+            entry.marks(0, payload, ecn);
+            entry.marks(1, payload, 0);
+        }
+        assert_eq!(entry.uses_ecn(), [true, false]);
+        entry.marks(0, 1000, 0);
+        assert_eq!(entry.uses_ecn(), [false; 2], "half of them");
     }
 }

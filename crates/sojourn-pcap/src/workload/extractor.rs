@@ -3,17 +3,18 @@
 use super::after::{After, Afters};
 use super::connection::Connection;
 use super::datagrams::Datagrams;
+use super::ends::{self, Ends, quic_answers};
 use super::entry::{Entry, Host, Kept};
-use super::first_flight::{InitialWindows, full_segment, may_be_full, one_segment};
+use super::first_flight::InitialWindows;
 use super::header::extra;
 use super::lost;
 use super::on_link::on_link;
+use super::quic;
 use super::raw_turn::NEAR_NS;
-use super::sides::{Hosts, Sides, Stand};
-use super::stood::Passed;
+use super::sides::{Sides, Stand};
+use super::stood::{Busy, Passed};
 use super::turns::{Recorded, Workload};
-use super::waits::{Host as Waited, Waits};
-use super::way::Answer;
+use super::waits::Waits;
 use crate::decode::tcp::{ACK, SYN};
 use crate::decode::{Address, Packet, Transport, decode};
 use crate::read::{Copies, Frame};
@@ -102,6 +103,11 @@ impl Extractor {
         let by = usize::from(entry.opener != source);
         let extra = if tcp { extra(frame) } else { None };
         let size = on_link(&packet.transport, extra, entry.offered(1 - by));
+        let payload = match packet.transport {
+            Transport::Tcp(segment) => segment.payload,
+            Transport::Udp { length, .. } => length,
+        };
+        entry.marks(by, payload, packet.ecn);
         match (&mut entry.kept, packet.transport) {
             (Kept::Tcp(connection), Transport::Tcp(segment)) => {
                 let (before, acked) = (connection.turns.len(), connection.ways[1 - by].acked);
@@ -123,7 +129,17 @@ impl Extractor {
                 acknowledged = (connection.ways[1 - by].acked - acked).max(0) as u64;
                 answered = connection.ways[1 - by].answered_in();
             }
-            (Kept::Udp(datagrams), Transport::Udp { length, .. }) if more => {
+            (Kept::Udp(datagrams), Transport::Udp { length, payload }) if more => {
+                datagrams.looks.add(payload);
+                // Of what acknowledges nothing is seen, so a host away from the capture waits for nothing.
+                if datagrams.looks.opens() {
+                    if datagrams.turns.is_empty() {
+                        self.afters.opened(numbers[0], place, now);
+                    }
+                    if let Some(bytes) = datagrams.lengths.add(by, u64::from(length)) {
+                        self.afters.came(numbers[1 - by], false, now, place, bytes);
+                    }
+                }
                 datagrams.add(by == 1, u64::from(length), now);
                 self.turns += 1;
             }
@@ -174,7 +190,7 @@ impl Extractor {
             false => Kept::Udp(Datagrams::new(now)),
         };
         let numbers = [opener.0, acceptor.0].map(|host| self.afters.host(host));
-        self.entries.push(Entry { opener, acceptor, numbers, kept });
+        self.entries.push(Entry { opener, acceptor, numbers, kept, ecn: Default::default() });
         for host in [opener, acceptor] {
             self.hosts.entry(host.0).or_default();
         }
@@ -204,23 +220,37 @@ impl Extractor {
         for (host, bytes) in self.entries.iter().flat_map(Entry::serves) {
             self.hosts.entry(host).or_default().serves += bytes;
         }
+        for entry in &self.entries {
+            let Kept::Udp(datagrams) = &entry.kept else { continue };
+            // Of hosts that speak QUIC alone nothing else tells who answers at once.
+            if let Some(near) = quic::beside(quic_answers(datagrams)) {
+                let far = [entry.acceptor, entry.opener][near].0;
+                if let Some(stand) = self.hosts.get_mut(&far).filter(|stand| stand.answered.is_none()) {
+                    (stand.near[1], stand.far[1]) = (0, stand.near[1] + stand.far[1]);
+                }
+            }
+        }
         let sides = Sides::of(&self.hosts, self.entries.iter().map(Entry::hosts), clients);
         for entry in &mut self.entries {
             let hosts = [entry.opener.0, entry.acceptor.0];
             let Kept::Udp(datagrams) = &mut entry.kept else { continue };
+            if datagrams.looks.is_quic() {
+                continue;
+            }
             for (host, accepted) in hosts.into_iter().zip([false, true]).filter(|(host, _)| sides.is_far(*host)) {
                 let own = self.waits.of(host).from;
                 datagrams.without_waits(accepted, if own.is_empty() { self.waits.most() } else { own });
             }
         }
-        let ends = self.ends();
+        let ends = ends::of(&self.entries, &self.waits);
         let began: Vec<_> = ends.iter().zip(&self.entries).map(|(ends, entry)| ends.began(entry)).collect();
         let first = began.iter().fold(first, |first, began| first.min(*began));
         let since = |at: i64| at.saturating_sub(first).max(0) as u64;
         let rows = self.entries.iter().zip(&began).zip(&ends);
+        let link = if sides.are_told { self.passed.busy(sides.sign) } else { Busy::default() };
         let mut connections: Vec<Recorded> = rows
             .map(|((entry, began), ends)| {
-                recorded(entry, since(*began), last, ends, sides.client_opens(entry.hosts(), clients))
+                recorded(entry, since(*began), last, (ends, &link), sides.client_opens(entry.hosts(), clients))
             })
             .collect();
         let bytes: Vec<_> = connections.iter().map(|row| row.bytes).collect();
@@ -257,83 +287,10 @@ impl Extractor {
         let busy = busy.map(|(bin, bytes)| (bin.max(0) as u64, bytes)).collect();
         Workload { connections, length_ns, sides_by_ttl, near_are_clients, busy, stood, ..self.workload }
     }
-
-    /// What is known of the ends of each entry.
-    fn ends(&self) -> Vec<Ends<'_>> {
-        let ways = Ways::of(&self.entries);
-        let of_entry = |entry: &Entry| {
-            let ends = [entry.hosts(), (entry.acceptor.0, entry.opener.0)];
-            let waits = ends.map(|(host, _)| self.waits.of(host));
-            let parts = ends.map(|pair| Some(self.waits.of(pair.0).round(ways.quickest.get(&pair)?)));
-            let cuts = ends.map(|pair| ways.cuts.get(&pair).copied().unwrap_or_default());
-            let full = cuts.map(|[longest, cut]| if longest == cut { cut } else { 0 });
-            let longest = [0, 1].map(|end| match &entry.kept {
-                Kept::Tcp(connection) if may_be_full(cuts[end][0], connection.ways[1 - end].mss) => cuts[end][0],
-                _ => 0,
-            });
-            Ends { parts, waits, full, longest }
-        };
-        self.entries.iter().map(of_entry).collect()
-    }
-}
-
-/// What connections tell of the ways between two hosts, from one to the other.
-#[derive(Debug, Default)]
-struct Ways {
-    /// The way is the same: the quickest answer of all their connections.
-    quickest: BTreeMap<Hosts, Answer>,
-    /// All that one sends to the other is cut alike: the longest segments, and where they are known to be full.
-    cuts: BTreeMap<Hosts, [u32; 2]>,
-}
-
-impl Ways {
-    fn of(entries: &[Entry]) -> Self {
-        let mut ways = Self::default();
-        for entry in entries {
-            let Kept::Tcp(connection) = &entry.kept else { continue };
-            for (host, peer, way) in [(entry.opener, entry.acceptor, 1), (entry.acceptor, entry.opener, 0)] {
-                // What the other end sends is answered by this one.
-                if let Some(answer) = connection.ways[way].answered {
-                    let slot = ways.quickest.entry((host.0, peer.0)).or_insert(answer);
-                    *slot = std::cmp::min_by_key(*slot, answer, Answer::took);
-                }
-                // Its own are in the way of the other index.
-                let own = &connection.ways[1 - way];
-                let [longest, cut] = ways.cuts.entry((host.0, peer.0)).or_default();
-                *longest = (*longest).max(one_segment(own.longest, connection.ways[way].mss));
-                *cut = (*cut).max(full_segment(own.cut, connection.ways[way].mss));
-            }
-        }
-        ways
-    }
-}
-
-/// What is known of the two ends: their parts of the round trip, what their packets waited, and the segments they fill.
-struct Ends<'a> {
-    parts: [Option<i64>; 2],
-    waits: [Waited<'a>; 2],
-    full: [u32; 2],
-    /// The longest, if they may be full.
-    longest: [u32; 2],
-}
-
-impl Ends<'_> {
-    /// When the opener sent what was seen first: its way to the capture, and queues on it, are no part of the workload.
-    fn began(&self, entry: &Entry) -> i64 {
-        let (first_ns, by_opener, as_sent) = match &entry.kept {
-            Kept::Tcp(connection) => (connection.first_ns, connection.by_opener, false),
-            Kept::Udp(datagrams) => (datagrams.first_ns, true, datagrams.as_sent),
-        };
-        match self.parts[0].filter(|part| by_opener && *part >= NEAR_NS) {
-            Some(part) if as_sent => first_ns.saturating_sub(part / 2),
-            Some(part) => self.waits[0].went(first_ns, 0).saturating_sub(part / 2),
-            None => first_ns,
-        }
-    }
 }
 
 /// The row of an entry; the capture ends at `last`.
-fn recorded(entry: &Entry, start_ns: u64, last: i64, ends: &Ends<'_>, client_opens: bool) -> Recorded {
+fn recorded(entry: &Entry, start_ns: u64, last: i64, (ends, link): (&Ends<'_>, &Busy), client_opens: bool) -> Recorded {
     let since = |at: i64, start: i64| at.saturating_sub(start).max(0) as u64;
     let mut found = Recorded {
         tcp: true,
@@ -342,6 +299,7 @@ fn recorded(entry: &Entry, start_ns: u64, last: i64, ends: &Ends<'_>, client_ope
         client_opens,
         start_ns,
         seen: [true; 2],
+        ecn: entry.uses_ecn(),
         parts_ns: ends.parts.map(|part| part.map(|part| part as u64)),
         ..Recorded::default()
     };
@@ -377,6 +335,18 @@ fn recorded(entry: &Entry, start_ns: u64, last: i64, ends: &Ends<'_>, client_ope
                 }
             }
             found.turns.retain(|turn| turn.bytes > 0);
+        }
+        Kept::Udp(datagrams) if datagrams.looks.is_quic() => {
+            let of = |end: usize| quic::End { round: ends.parts[end].unwrap_or(0), waits: ends.waits[end], link };
+            let said = quic::turns(datagrams.first_ns, &datagrams.turns, &[of(0), of(1)], last);
+            (found.tcp, found.quic, found.concurrent) = (false, true, true);
+            found.began_before = !datagrams.looks.opens();
+            found.duration_ns = since(datagrams.last_ns, datagrams.first_ns);
+            found.seen = [false, true].map(|b| datagrams.turns.iter().any(|datagram| datagram.accepted == b));
+            found.rtt_ns = found.parts_ns[0].zip(found.parts_ns[1]).map(|(a, b)| a + b);
+            found.mss = [1, 0].map(|other| u16::try_from(said.longest[other]).ok().filter(|longest| *longest > 0));
+            (found.data_pkts, found.goes_on, found.turns) = (said.data_pkts, said.goes_on, said.turns);
+            found.cut = found.goes_on != [false; 2];
         }
         Kept::Udp(datagrams) => {
             found.tcp = false;

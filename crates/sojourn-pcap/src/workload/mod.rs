@@ -20,6 +20,7 @@
 mod after;
 mod connection;
 mod datagrams;
+mod ends;
 mod entry;
 mod extractor;
 mod first_flight;
@@ -28,6 +29,7 @@ mod lost;
 mod on_link;
 mod one_by_one;
 mod queue;
+mod quic;
 mod raw_turn;
 mod sides;
 mod stood;

@@ -50,7 +50,7 @@ mod tests {
 
     fn packet(header: Header, payload: u16) -> Vec<u8> {
         let [source, destination] = [1, 2].map(|n| End { address: Ipv4Addr::new(10, 0, 0, n), port: 5000 });
-        Datagram { source, destination, id: 1, ttl: 64, payload, header }.frame().0[ETHERNET..].to_vec()
+        Datagram { source, destination, id: 1, ttl: 64, ecn: 0, payload, header }.frame().0[ETHERNET..].to_vec()
     }
 
     fn segment(flags: u8, payload: u16) -> Vec<u8> {

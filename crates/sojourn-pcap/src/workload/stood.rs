@@ -7,6 +7,8 @@
 //! traffic that nobody sent to measure: that packets stood behind each other is told by their inferred waits. The rule
 //! is sojourn's own.
 
+use std::collections::BTreeMap;
+
 /// Packets that are kept, 16 bytes each; of a longer capture its beginning tells.
 const MOST: usize = 1 << 20;
 /// Who waited for less may not have waited, ns: as much as inferred waits are off.
@@ -14,6 +16,11 @@ const LITTLE: i64 = 2_000_000;
 /// So much later packets leave in another order, ns, and if more of so many do, each flow has a queue of its own.
 const APART: i64 = 1_000_000;
 const ONE_IN: u64 = 20;
+/// What a link carries at most is what it does in nearly the busiest of pieces of this length, ns.
+const RATE_BIN: i64 = 100_000_000;
+/// A link that is as busy as this does not pause, but for so long, ns.
+const BUSY: f64 = 0.9;
+const MOMENT: f64 = 10e6;
 
 /// What stood in the queue of one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -77,6 +84,47 @@ impl Passed {
             found.bytes += then - sent;
         }
         if disorder * ONE_IN > found.pairs { Stood { longest_ns: found.longest_ns, ..Stood::default() } } else { found }
+    }
+}
+
+/// Since when a link towards the capture had not paused, at the times at which packets came.
+#[derive(Debug, Default)]
+pub(super) struct Busy(Vec<(i64, i64)>);
+
+impl Busy {
+    /// For how long it had not when a packet came `at`: no longer can that packet have stood in the queue.
+    pub(super) fn before(&self, at: i64) -> i64 {
+        let next = self.0.partition_point(|(time, _)| *time <= at);
+        let last = next.checked_sub(1).and_then(|last| self.0.get(last));
+        last.filter(|(time, _)| *time == at).map_or(0, |(time, since)| time.saturating_sub(*since))
+    }
+}
+
+impl Passed {
+    /// What came from hosts away from the capture, by the sign that tells the sides apart: a link does not pause while
+    /// it carries nine tenths of what it carries at most, and a little less for a moment.
+    pub(super) fn busy(&self, sign: usize) -> Busy {
+        let mut came: Vec<(i64, f64)> =
+            self.0.iter().filter(|(.., near)| !near[sign]).map(|of| (of.0, f64::from(of.1))).collect();
+        came.sort_by_key(|(at, _)| *at);
+        let mut bins: BTreeMap<i64, f64> = BTreeMap::new();
+        came.iter().for_each(|(at, size)| *bins.entry(at.div_euclid(RATE_BIN)).or_default() += size);
+        let mut bins: Vec<f64> = bins.into_values().collect();
+        bins.sort_by(f64::total_cmp);
+        let Some(most) = bins.get((bins.len() * 99 / 100).min(bins.len().saturating_sub(1))) else {
+            return Busy::default();
+        };
+        let rate = most / RATE_BIN as f64;
+        let (mut last, mut since, mut ahead) = (i64::MIN, i64::MIN, 0.0);
+        let found = came.into_iter().map(|(at, size)| {
+            ahead -= BUSY * rate * at.saturating_sub(last) as f64;
+            if ahead < 0.0 {
+                (since, ahead) = (at.saturating_sub((size / rate) as i64), 0.0);
+            }
+            (last, ahead) = (at, (ahead + size).min(rate * MOMENT));
+            (at, since)
+        });
+        Busy(found.collect())
     }
 }
 
@@ -146,5 +194,42 @@ mod tests {
         let came: Vec<_> = bursts().into_iter().map(|(at, wait)| (at, wait * (at & 1))).collect();
         let stood = passed(came.iter().map(|(at, _)| *at), true).stood(came.iter().copied(), 0, true);
         assert_eq!((stood.pairs, stood.time_ns, stood.bytes), (0, 0, 0));
+    }
+
+    /// What comes over a link of 1 ms a packet: when, and for how long the link had been busy.
+    fn busy(came: &[i64]) -> Vec<(i64, i64)> {
+        let mut passed = passed(came.iter().map(|at| at * MS), false);
+        // What goes the other way at the same times is no part of it.
+        came.iter().for_each(|at| passed.add(at * MS, 60, [true; 2]));
+        let busy = passed.busy(0);
+        came.iter().map(|at| (*at, busy.before(at * MS) / MS)).collect()
+    }
+
+    #[test]
+    fn a_link_is_busy_since_it_last_paused() {
+        // A second without a pause tells what it carries; then single packets, and ten in a row.
+        let full: Vec<i64> = (0..1000).collect();
+        let came = [&full[..], &[1200, 1300, 1400, 1401, 1402, 1403, 1404, 1405, 1406, 1407]].concat();
+        let found = busy(&came);
+        assert_eq!([found[0], found[500], found[999]], [(0, 1), (500, 501), (999, 1000)]);
+        assert_eq!([found[1000], found[1001], found[1002]], [(1200, 1), (1300, 1), (1400, 1)]);
+        assert_eq!(found.last(), Some(&(1407, 8)));
+    }
+
+    #[test]
+    fn a_moment_is_no_pause_for_a_link_that_was_busy_for_long() {
+        let mut came: Vec<i64> = (0..1000).collect();
+        came.extend((0..200).map(|at| 1005 + at));
+        assert_eq!(busy(&came).last(), Some(&(1204, 1205)), "5 ms");
+        came.truncate(1000);
+        came.extend((0..200).map(|at| 1015 + at));
+        assert_eq!(busy(&came).last(), Some(&(1214, 200)), "15 ms");
+    }
+
+    #[test]
+    fn of_what_was_not_seen_and_of_no_packet_at_all_no_link_is_known_to_be_busy() {
+        assert_eq!(Passed::default().busy(1).before(5), 0);
+        let passed = passed((0..100).map(|at| at * MS), false);
+        assert_eq!([50 * MS, 50 * MS + 1].map(|at| passed.busy(0).before(at)), [51 * MS, 0]);
     }
 }

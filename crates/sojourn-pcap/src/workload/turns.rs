@@ -27,6 +27,8 @@ pub struct Recorded {
     pub after: Option<super::After>,
     /// TCP, or UDP.
     pub tcp: bool,
+    /// QUIC over UDP.
+    pub quic: bool,
     /// Who opened it, or sent first: address and port.
     pub opener: (crate::decode::Address, u16),
     /// The other end.
@@ -53,15 +55,17 @@ pub struct Recorded {
     pub rtt_ns: Option<u64>,
     /// Of it, the part between the place of the capture and the opener, and the other end.
     pub parts_ns: [Option<u64>; 2],
-    /// Largest segment of either end, as its SYN offers it.
+    /// Largest segment that either end takes, as its SYN offers it; of QUIC, the longest datagram that came to it.
     pub mss: [Option<u16>; 2],
     /// Initial window of either end in segments, as most of its connections show it.
     pub initial_window: [Option<u8>; 2],
     /// Largest receive window of either end, in bytes.
     pub window: [Option<u32>; 2],
+    /// By end: most of what it sends may be marked (ECN).
+    pub ecn: [bool; 2],
     /// Payload bytes by end.
     pub bytes: [u64; 2],
-    /// Segments with payload that were seen, by end; of a frame that has several all.
+    /// Segments with payload that were seen, by end, or QUIC's datagrams; of a frame that has several all.
     pub data_pkts: [u64; 2],
     /// Of them those that begin below what had passed before: sent again, or overtaken.
     pub again_pkts: [u64; 2],

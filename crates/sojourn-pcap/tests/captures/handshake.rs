@@ -25,7 +25,8 @@ fn measured(waits: &[u64]) -> (Vec<u64>, BTreeMap<u64, f64>) {
             let (source, destination) = if up { (local, remote) } else { (remote, local) };
             let header =
                 Header::Tcp { seq, ack, flags, stamps: Some((stamp(time, up), echo)), sack: Default::default() };
-            out.datagram(0, START + time, &Datagram { source, destination, id: 1, ttl: 64, payload, header }).unwrap();
+            out.datagram(0, START + time, &Datagram { source, destination, id: 1, ttl: 64, ecn: 0, payload, header })
+                .unwrap();
             frames += 1;
             frames
         };

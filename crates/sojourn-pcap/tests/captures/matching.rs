@@ -18,7 +18,8 @@ fn capture(name: &str, numbers: impl Iterator<Item = u64>, late_ns: u64) -> Path
         let wait = if late_ns == 0 { 0 } else { late_ns + number % 5 * 100_000 };
         let ttl = if late_ns == 0 { 64 } else { 63 };
         let (source, destination) = (end(1, 5000), end(2, 6000));
-        let packet = Datagram { source, destination, id: number as u16, ttl, payload: 200, header: Header::Udp };
+        let packet =
+            Datagram { source, destination, id: number as u16, ttl, ecn: 0, payload: 200, header: Header::Udp };
         out.datagram(START_NS + number * STEP_NS + wait, &packet).unwrap();
     }
     let path = std::env::temp_dir().join(format!("sojourn-matching-{}-{name}.pcap", std::process::id()));
@@ -84,7 +85,7 @@ fn what_is_on_a_longer_way_when_the_second_capture_ends_is_not_lost() {
     let packet = |number: u64| {
         let end = |n, port| End { address: Ipv4Addr::new(10, 0, 0, n), port };
         let (source, destination) = (end(1 + (number % 2) as u8, 5000), end(9, 6000));
-        Datagram { source, destination, id: number as u16, ttl: 64, payload: 200, header: Header::Udp }
+        Datagram { source, destination, id: number as u16, ttl: 64, ecn: 0, payload: 200, header: Header::Udp }
     };
     let file = |name: &str, mut times: Vec<(u64, u64)>| {
         times.sort_unstable();

@@ -46,7 +46,7 @@ fn sample(ng: bool) -> Vec<u8> {
             let kind = if back { utp::STATE } else { utp::DATA };
             Header::Utp(utp::Header { kind, connection: 7, stamp, difference, seq: i as u16, ack: i as u16 })
         };
-        let packet = Datagram { source, destination, id: i as u16, ttl: 60, payload: 1000, header };
+        let packet = Datagram { source, destination, id: i as u16, ttl: 60, ecn: 0, payload: 1000, header };
         let time = 1_700_000_000_000_000_000 + u64::from(i) * 10_000_000;
         ng_out.datagram(0, time, &packet).unwrap();
         out.datagram(time, &packet).unwrap();
@@ -96,7 +96,7 @@ proptest! {
                 let (seq, ack) = (c as u16, d as u16);
                 Header::Utp(utp::Header { kind: flags % 5, connection: 7, stamp: a, difference: b, seq, ack })
             };
-            let packet = Datagram { source, destination, id: payload, ttl: flags, payload: payload / 2, header };
+            let packet = Datagram { source, destination, id: payload, ttl: flags, ecn: 0, payload: payload / 2, header };
             out.datagram(0, time, &packet).unwrap();
         }
         measure(out.finish().unwrap(), Options { log_packets: 32, ..Options::default() });
@@ -109,7 +109,7 @@ fn a_million_flows_of_one_packet_take_no_more_memory_than_the_table() {
     for i in 0..1_000_000u32 {
         let source = End { address: Ipv4Addr::from_bits(0x0b00_0000 + i), port: i as u16 };
         let header = Header::Tcp { seq: i, ack: 0, flags: 2, stamps: Some((i, 0)), sack: Default::default() };
-        let packet = Datagram { source, destination: end(2, 80), id: 1, ttl: 60, payload: 0, header };
+        let packet = Datagram { source, destination: end(2, 80), id: 1, ttl: 60, ecn: 0, payload: 0, header };
         let (bytes, wire_len) = packet.frame();
         let time_ns = 1_700_000_000_000_000_000 + i64::from(i) * 1000;
         let number = u64::from(i) + 1;
@@ -149,7 +149,7 @@ fn what_waits_for_an_answer_in_vain_is_forgotten() {
     let stamp = |i: u32| i / 100;
     let mut number = 0;
     let mut feed = |meter: &mut Meter, i: u32, source, destination, header, payload| {
-        let packet = Datagram { source, destination, id: i as u16, ttl: 60, payload, header };
+        let packet = Datagram { source, destination, id: i as u16, ttl: 60, ecn: 0, payload, header };
         let (bytes, wire_len) = packet.frame();
         number += 1;
         let time_ns = 1_700_000_000_000_000_000 + i64::from(i) * 1000;

@@ -64,6 +64,7 @@ fn capture(answers: bool) -> (Vec<u8>, BTreeMap<u64, u64>) {
                     destination,
                     id: 1,
                     ttl: 60,
+                    ecn: 0,
                     payload,
                     header,
                 };
@@ -117,6 +118,7 @@ fn capture(answers: bool) -> (Vec<u8>, BTreeMap<u64, u64>) {
                 destination,
                 id: (n * 100 + flow.sent) as u16,
                 ttl: 60,
+                ecn: 0,
                 payload,
                 header,
             };
@@ -219,7 +221,8 @@ fn a_new_connection_between_the_same_ports_has_a_base_of_its_own() {
                 stamps: Some((value.wrapping_add(offset), 0)),
                 sack: Default::default(),
             };
-            let packet = Datagram { source: remote, destination: LOCAL, id: i as u16, ttl: 60, payload, header };
+            let packet =
+                Datagram { source: remote, destination: LOCAL, id: i as u16, ttl: 60, ecn: 0, payload, header };
             out.datagram(0, START + time + PATH + wait, &packet).unwrap();
         }
     }

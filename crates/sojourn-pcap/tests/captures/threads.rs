@@ -40,7 +40,7 @@ fn capture(steps: &[Step]) -> Vec<u8> {
             Header::Tcp { seq: mine, ack: theirs, flags: 16, stamps, sack: Default::default() }
         };
         sent[flow][usize::from(back)] += u32::from(payload);
-        let datagram = Datagram { source, destination, id: mine as u16, ttl: 60, payload, header };
+        let datagram = Datagram { source, destination, id: mine as u16, ttl: 60, ecn: 0, payload, header };
         out.datagram(time_ns, &datagram).unwrap();
     }
     out.finish().unwrap()

@@ -29,7 +29,7 @@ use http2::Http2;
 use http3::Http3;
 use io::{Io, TIMEOUT};
 use requests::State;
-use sojourn_net::{Span, Time};
+use sojourn_net::{Packet as _, Span, Time};
 use std::rc::Rc;
 
 /// Time that a browser takes to open a connection, before it asks for anything else: the median between two that
@@ -266,7 +266,7 @@ impl Source for Page {
             Event::Datagram { packet, .. } => {
                 let (host, load, place) = io::read_packet(packet.seq);
                 if load == self.loads.number {
-                    self.at_host(host, network, |host, io| host.on_packet(place, io));
+                    self.at_host(host, network, |host, io| host.on_packet(place, packet.ecn(), io));
                 }
             }
             Event::Sent { .. } => {}

@@ -15,18 +15,23 @@
 //! total is exact to one and busy times stay busy. The first appearance is at the recorded time, or waits for the
 //! first of the other; those beyond it begin at a time drawn uniformly from the recording. Differences from Tmix: a
 //! connection that began before the capture, or goes on after it while nothing is sent, is opened and closed like any
-//! other, with the bytes that were seen.
+//! other, with the bytes that were seen. QUIC is carried by this engine's QUIC, its handshake as turns like all others.
 
+mod carrier;
 mod recording;
 
 pub use recording::Recording;
 use recording::{After, Connection, Manner, Turn};
 
+use super::quic::Owner;
 use super::source::Source;
-use crate::engine::{ConnectionId, Datagram, Direction, End, Event, Kind, Network};
+use crate::engine::{Datagram, Direction, End, Event, Kind, Network};
+use carrier::{Carrier, Quic};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
-use sojourn_net::{Span, Time};
+use sojourn_net::congestion::CongestionControl;
+use sojourn_net::quic::DATAGRAM;
+use sojourn_net::{Ecn, Span, Time};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -38,6 +43,16 @@ const NEXT: u64 = u64::MAX;
 const ASKED: u64 = 1 << 62;
 /// In the token of the time up to which a connection was seen, beside its flow.
 const OVER: u64 = 1 << 63;
+/// In the token of a timer of QUIC, beside its flow and its end.
+const TIMEOUT: u64 = 1 << 61;
+
+/// What the group has for connections of QUIC.
+pub struct QuicSettings {
+    /// Makes their controllers, given the payload of their datagrams and their initial windows.
+    pub control: Box<dyn Fn(u64, Option<u32>) -> Box<dyn CongestionControl>>,
+    /// Whether their packets may be marked, if not as recorded.
+    pub ecn: Option<bool>,
+}
 
 /// A replay.
 pub struct Recorded {
@@ -47,6 +62,7 @@ pub struct Recorded {
     groups: Arc<[u16]>,
     /// The end where the recording's clients are.
     clients: End,
+    quic: QuicSettings,
     /// Starts, latest first, so that the next is at the end: when, which connection, and whether as it was recorded.
     starts: Vec<(Time, u32, bool)>,
     /// By connection, what waits for its recorded start: index, and what it waits for; the first at the end.
@@ -57,7 +73,7 @@ pub struct Recorded {
 /// A connection under way.
 struct Playing {
     which: u32,
-    id: Option<ConnectionId>,
+    carrier: Carrier,
     /// Next turn: of all, or of each end.
     next: [usize; 2],
     /// Bytes that each end has written.
@@ -79,6 +95,7 @@ impl Recorded {
         recording: Arc<Recording>,
         groups: Arc<[u16]>,
         clients: End,
+        quic: QuicSettings,
         scale: f64,
         rng: &mut Pcg64Mcg,
     ) -> Self {
@@ -106,7 +123,7 @@ impl Recorded {
         }
         starts.sort_by_key(|(at, ..)| std::cmp::Reverse(*at));
         asks.values_mut().for_each(|asks| asks.sort_by_key(|(_, after)| std::cmp::Reverse(after.bytes)));
-        Self { number, recording, groups, clients, starts, asks, open: BTreeMap::new() }
+        Self { number, recording, groups, clients, quic, starts, asks, open: BTreeMap::new() }
     }
 
     fn opener(&self, connection: &Connection) -> End {
@@ -133,29 +150,42 @@ impl Recorded {
         let (to_opener, to_other) = asks.into_iter().partition(|(_, after)| after.accepted);
         let asks = [to_opener, to_other];
         let (waiting, closed) = ([false; 2], [false; 2]);
-        let mut playing = Playing { which, id: None, next: [0; 2], written: [0; 2], waiting, last, closed, asks };
+        let (opener, number) = (self.opener(connection), self.number);
+        let (carrier, flow) = match connection.manner {
+            Manner::Datagrams => (Carrier::Datagrams, network.new_flow(group)),
+            Manner::Quic => {
+                let flow = network.new_flow(group);
+                let size = connection.datagram.map_or(DATAGRAM, u64::from);
+                let ecn = self.quic.ecn.map_or(connection.ecn, |ecn| [ecn; 2]);
+                let ends = carrier::ends(size, ecn, || (self.quic.control)(size, connection.initial_window));
+                let owner = Owner { source: number, group, packets: 0, timers: TIMEOUT | token(flow, false) };
+                (Carrier::Quic(Quic::new(ends, opener, flow, owner)), flow)
+            }
+            Manner::Turns | Manner::Concurrent => {
+                let id = network.connect(group, opener, number, true);
+                (Carrier::Tcp(id), id.flow())
+            }
+        };
+        let mut playing = Playing { which, carrier, next: [0; 2], written: [0; 2], waiting, last, closed, asks };
         if connection.manner == Manner::Datagrams {
-            let flow = network.new_flow(group);
             self.open.insert(flow, playing);
-            network.wake_at(network.now() + connection.turns[0].wait, self.number, token(flow, false));
+            network.wake_at(network.now() + connection.turns[0].wait, number, token(flow, false));
             return;
         }
-        let id = network.connect(group, self.opener(connection), self.number, true);
-        playing.id = Some(id);
         if connection.goes_on != [false; 2] {
             let left = recording.length - connection.start;
-            network.wake_at(network.now() + left, self.number, OVER | u64::from(id.flow()));
+            network.wake_at(network.now() + left, number, OVER | u64::from(flow));
         }
-        // Who waits, waits from the end of the handshake.
-        let handshake = connection.rtt.unwrap_or(Span::ZERO);
+        // Who waits, waits from the end of the handshake; QUIC's is among its turns.
+        let handshake = connection.rtt.filter(|_| connection.manner != Manner::Quic).unwrap_or(Span::ZERO);
         for accepted in [false, true] {
             if let Some(turn) = due(connection, &playing, accepted).filter(|turn| turn.heard == 0) {
                 playing.waiting[usize::from(accepted)] = true;
                 let delay = if turn.wait == Span::ZERO && !accepted { Span::ZERO } else { handshake + turn.wait };
-                network.wake_at(network.now() + delay, self.number, token(id.flow(), accepted));
+                network.wake_at(network.now() + delay, number, token(flow, accepted));
             }
         }
-        self.open.insert(id.flow(), playing);
+        self.open.insert(flow, playing);
     }
 
     /// Starts are due that waited for what an end has of a connection now: all of it, if nothing more is to come.
@@ -174,7 +204,7 @@ impl Recorded {
         let connection = &recording.connections[playing.which as usize];
         let opener = if connection.client_opens { clients } else { clients.other() };
         let (side, end) = (usize::from(accepted), if accepted { opener.other() } else { opener });
-        let Some(id) = playing.id else {
+        if connection.manner == Manner::Datagrams {
             let turn = connection.turns[playing.next[0]];
             let from = if turn.accepted { opener.other() } else { opener };
             network.datagram(&Datagram {
@@ -185,6 +215,7 @@ impl Recorded {
                 owner: self.number,
                 seq: playing.next[0] as u64,
                 size: (turn.bytes + HEADERS).min(u32::from(u16::MAX)) as u16,
+                ecn: Ecn::NotEct,
             });
             playing.next[0] += 1;
             match connection.turns.get(playing.next[0]) {
@@ -192,7 +223,7 @@ impl Recorded {
                 None => drop(self.open.remove(&flow)),
             }
             return;
-        };
+        }
         let Some(turn) = due(connection, playing, accepted) else { return };
         playing.waiting[side] = false;
         advance(connection, playing, accepted);
@@ -201,30 +232,30 @@ impl Recorded {
         playing.written[side] = playing.written[side].saturating_add(bytes);
         let writes = if goes_on { 1 } else { u64::from(turn.writes) };
         for i in 0..writes {
-            network.write(id, end, bytes / writes + u64::from(i < bytes % writes));
+            playing.carrier.write(accepted, end, bytes / writes + u64::from(i < bytes % writes), network);
         }
-        self.heard(id, network);
+        self.heard(flow, network);
     }
 
     /// So long was a connection seen, and its last turn goes on: it ends here.
     fn cut_off(&mut self, flow: u32, network: &mut Network) {
-        if let Some(id) = self.open.remove(&flow).and_then(|playing| playing.id) {
+        if let Some(Carrier::Tcp(id)) = self.open.remove(&flow).map(|playing| playing.carrier) {
             network.cut_off(id);
         }
     }
 
     /// Forgets a connection that both ends have closed: what is left to be done is TCP's.
     fn forget(&mut self, flow: u32) {
-        if self.open.get(&flow).is_some_and(|playing| playing.closed == [true; 2]) {
+        if self.open.get(&flow).is_some_and(|playing| playing.closed == [true; 2] && playing.carrier.is_done()) {
             self.open.remove(&flow);
         }
     }
 
     /// Something arrived or was acknowledged at an end: whose turn is it?
-    fn heard(&mut self, id: ConnectionId, network: &mut Network) {
+    fn heard(&mut self, flow: u32, network: &mut Network) {
         let recording = Arc::clone(&self.recording);
         let clients = self.clients;
-        let Some(playing) = self.open.get_mut(&id.flow()) else { return };
+        let Some(playing) = self.open.get_mut(&flow) else { return };
         let connection = &recording.connections[playing.which as usize];
         let opener = if connection.client_opens { clients } else { clients.other() };
         let mut asked = [0; 2];
@@ -234,42 +265,49 @@ impl Recorded {
             if playing.waiting[side] || playing.closed[side] {
                 continue;
             }
-            let Some(own) = network.endpoint(id, end) else { continue };
-            asked[side] = own.receiver().delivered();
-            let has_all = own.receiver().delivered() >= playing.written[1 - side];
+            let Some(has) = playing.carrier.delivered(accepted, end, network) else { continue };
+            asked[side] = has;
+            let has_all = has >= playing.written[1 - side];
             if let Some(turn) = due(connection, playing, accepted) {
                 let after_other = connection.manner == Manner::Turns
                     && turn_before(connection, playing).is_some_and(|before| before.accepted != accepted);
                 let ready = match (turn.heard, after_other) {
                     (0, true) => has_all,
-                    (0, false) => own.sender().is_idle(),
+                    (0, false) => playing.carrier.is_idle(accepted, end, network),
                     // What is to come may be less.
-                    (bytes, _) => {
-                        own.receiver().delivered() >= bytes || has_all && !rest(connection, playing, !accepted)
-                    }
+                    (bytes, _) => has >= bytes || has_all && !rest(connection, playing, !accepted),
                 };
                 if ready {
                     playing.waiting[side] = true;
-                    network.wake_at(network.now() + turn.wait, self.number, token(id.flow(), accepted));
+                    network.wake_at(network.now() + turn.wait, self.number, token(flow, accepted));
                 }
             } else if has_all && !rest(connection, playing, false) && !rest(connection, playing, true) {
                 // It never sends, or not again, and has all that the other end will send.
                 asked[side] = u64::MAX;
-                if connection.closer.is_none_or(|closer| closer == accepted) || own.receiver().is_finished() {
+                let closes = connection.closer.is_none_or(|closer| closer == accepted);
+                if closes || playing.carrier.is_finished(end, network) {
                     playing.closed[side] = true;
-                    network.close(id, end);
+                    playing.carrier.close(end, network);
                 }
             }
         }
-        (0..2).for_each(|side| self.ask(id.flow(), side, asked[side], network));
-        self.forget(id.flow());
+        (0..2).for_each(|side| self.ask(flow, side, asked[side], network));
+        self.forget(flow);
+    }
+
+    /// What carries a connection over QUIC has news.
+    fn over_quic(&mut self, flow: u32, network: &mut Network, act: impl FnOnce(&mut Quic, &mut Network)) {
+        if let Some(Playing { carrier: Carrier::Quic(quic), .. }) = self.open.get_mut(&flow) {
+            act(quic, network);
+            self.heard(flow, network);
+        }
     }
 }
 
 /// The turn that an end is to send next, if it is its turn.
 fn due(connection: &Connection, playing: &Playing, accepted: bool) -> Option<Turn> {
     match connection.manner {
-        Manner::Concurrent => connection.turns[playing.next[usize::from(accepted)]..]
+        Manner::Concurrent | Manner::Quic => connection.turns[playing.next[usize::from(accepted)]..]
             .iter()
             .find(|turn| turn.accepted == accepted)
             .copied(),
@@ -283,10 +321,10 @@ fn turn_before<'a>(connection: &'a Connection, playing: &Playing) -> Option<&'a 
 
 /// The turn that was due has been sent.
 fn advance(connection: &Connection, playing: &mut Playing, accepted: bool) {
-    let side = usize::from(accepted && connection.manner == Manner::Concurrent);
+    let side = usize::from(accepted && connection.manner.is_concurrent());
     let turns = &connection.turns[playing.next[side]..];
     let skipped = match connection.manner {
-        Manner::Concurrent => turns.iter().position(|turn| turn.accepted == accepted).unwrap_or(0),
+        Manner::Concurrent | Manner::Quic => turns.iter().position(|turn| turn.accepted == accepted).unwrap_or(0),
         _ => 0,
     };
     playing.next[side] += skipped + 1;
@@ -294,7 +332,7 @@ fn advance(connection: &Connection, playing: &mut Playing, accepted: bool) {
 
 /// True if an end has turns left.
 fn rest(connection: &Connection, playing: &Playing, accepted: bool) -> bool {
-    let side = usize::from(accepted && connection.manner == Manner::Concurrent);
+    let side = usize::from(accepted && connection.manner.is_concurrent());
     playing.next[side] < playing.last[usize::from(accepted)]
 }
 
@@ -308,9 +346,17 @@ impl Source for Recorded {
             Event::Start | Event::Wake(NEXT) => self.begin(network),
             Event::Wake(token) if token & ASKED != 0 => self.start((token & !ASKED) as u32, true, network),
             Event::Wake(token) if token & OVER != 0 => self.cut_off((token & !OVER) as u32, network),
+            Event::Wake(token) if token & TIMEOUT != 0 => {
+                let accepted = token % 2 == 1;
+                self.over_quic((token / 2) as u32, network, |quic, network| quic.on_timeout(accepted, network));
+            }
             Event::Wake(token) => self.send((token / 2) as u32, token % 2 == 1, network),
-            Event::Received { connection, .. } | Event::Sent { connection, .. } => self.heard(connection, network),
-            Event::Datagram { .. } => {}
+            Event::Received { connection, .. } | Event::Sent { connection, .. } => {
+                self.heard(connection.flow(), network);
+            }
+            Event::Datagram { packet, .. } => {
+                self.over_quic(packet.flow, network, |quic, network| quic.on_packet(&packet, network));
+            }
         }
     }
 }

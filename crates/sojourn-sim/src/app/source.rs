@@ -4,7 +4,7 @@ use super::tables::Tables;
 use crate::engine::{Datagram, Direction, Event, Kind, Network};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
-use sojourn_net::{Span, Time};
+use sojourn_net::{Ecn, Span, Time};
 
 /// A source of traffic or an application.
 pub trait Source {
@@ -39,7 +39,7 @@ impl User {
 
     /// A datagram from or to its hosts.
     pub(super) fn datagram(&self, direction: Direction, kind: Kind, flow: u32, seq: u64, size: u16) -> Datagram {
-        Datagram { group: self.group, direction, kind, flow, owner: self.source, seq, size }
+        Datagram { group: self.group, direction, kind, flow, owner: self.source, seq, size, ecn: Ecn::NotEct }
     }
 }
 
@@ -69,7 +69,8 @@ impl Datagrams {
     /// Sends one of so many bytes at IP.
     pub(super) fn send(&mut self, size: u16, network: &mut Network) {
         let Self { number: owner, group, direction, flow, sent: seq } = *self;
-        network.datagram(&Datagram { group, direction, kind: Kind::Datagram, flow, owner, seq, size });
+        let ecn = Ecn::NotEct;
+        network.datagram(&Datagram { group, direction, kind: Kind::Datagram, flow, owner, seq, size, ecn });
         self.sent += 1;
     }
 }

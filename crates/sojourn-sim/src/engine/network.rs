@@ -18,7 +18,7 @@ use crate::stats::host_tap::{Captured, HostTap};
 use crate::stats::series::SeriesRecord;
 use sojourn_net::congestion::CongestionControl;
 use sojourn_net::tcp::{self, Sack};
-use sojourn_net::{Span, Time};
+use sojourn_net::{Ecn, Span, Time};
 use std::collections::VecDeque;
 
 const IP_AND_TCP: u32 = 40;
@@ -63,6 +63,8 @@ pub struct Datagram {
     pub seq: u64,
     /// Bytes at IP.
     pub size: u16,
+    /// Its ECN field.
+    pub ecn: Ecn,
 }
 
 /// Delayed-ACK timers of one length: first in, first out.
@@ -151,9 +153,9 @@ impl Network {
 
     /// Sends a datagram. Its owner is told of its arrival, unless it is a plain one: those are only counted.
     pub fn datagram(&mut self, datagram: &Datagram) {
-        let Datagram { group, direction, kind, flow, owner, seq, size } = *datagram;
+        let Datagram { group, direction, kind, flow, owner, seq, size, ecn } = *datagram;
         let (route, entry) = self.groups[group as usize].routes[direction as usize];
-        let packet = Packet::datagram(kind, seq, self.now, flow, (group, owner), route, size);
+        let packet = Packet::datagram(kind, seq, self.now, flow, (group, owner), route, size).with_ecn(ecn);
         if let Some(tap) = &mut self.tap {
             let seen = Captured {
                 at: self.now,

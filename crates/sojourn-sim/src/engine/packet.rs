@@ -115,6 +115,12 @@ impl Packet {
         }
     }
 
+    /// The same with this ECN field.
+    #[inline]
+    pub(crate) fn with_ecn(self, ecn: Ecn) -> Self {
+        Self { word: self.word | (ecn as u64) << ECN, ..self }
+    }
+
     /// A packet that was seen at a queue outside the simulator, in this row of its link's log.
     pub fn observed(kind: Kind, seq: u64, flow: u32, size: u16, row: u32) -> Self {
         Self { id: row, ..Self::datagram(kind, seq, Time::ZERO, flow, (0, 0), 0, size) }

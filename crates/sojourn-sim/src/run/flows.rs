@@ -3,7 +3,8 @@
 use super::Engine;
 use super::hosts::{Placed, control, way};
 use crate::app::{
-    Bulk, Chirp, Datagrams, OnOff, Packmime, PackmimeModel, Recorded, Recording, Sessions, Source, Udp, VbrVideo,
+    Bulk, Chirp, Datagrams, OnOff, Packmime, PackmimeModel, QuicSettings, Recorded, Recording, Sessions, Source, Udp,
+    VbrVideo,
 };
 use crate::distribution::Distribution;
 use crate::engine::AccessAt;
@@ -11,6 +12,7 @@ use crate::scenario::{self, Flows, InitialWindow, Scenario, SourceSpec, Tcp};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use sojourn_net::{Bytes, Rate, Span, Time};
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Engine {
@@ -34,7 +36,7 @@ impl Engine {
         };
         let hosts = |engine: &mut Self, rtt, access, seed| hosts_with(engine, &settings, rtt, access, seed);
         let shared = flows.access.is_none().then(|| hosts(self, flows.rtt, None, seed));
-        let mut of_recorded: BTreeMap<(Option<Span>, Option<u32>), u16> = BTreeMap::new();
+        let mut of_recorded: BTreeMap<Own, u16> = BTreeMap::new();
         for k in 0..flows.count {
             let group = shared.unwrap_or_else(|| {
                 let access = access_link(self, k);
@@ -89,18 +91,22 @@ impl Engine {
                     let kinds = kinds_of_hosts(&recording, recorded, flows, scenario.base_rtt(flows), &settings);
                     let groups = kinds
                         .map(|kind| match kind {
-                            (None, None) => group,
-                            (rtt, window) => *of_recorded.entry(kind).or_insert_with(|| {
+                            (None, None, false) => group,
+                            (rtt, window, ecn) => *of_recorded.entry(kind).or_insert_with(|| {
                                 let mut settings = settings.clone();
                                 settings.endpoint.initial_segments =
                                     window.unwrap_or(settings.endpoint.initial_segments);
+                                if ecn {
+                                    settings.endpoint.ecn = settings.transport.ecn_mode();
+                                }
                                 let seed = seed ^ rtt.map_or(0, |rtt| rtt.0) ^ u64::from(window.unwrap_or(0)) << 56;
                                 hosts_with(self, &settings, rtt.or(flows.rtt), None, seed)
                             }),
                         })
                         .collect();
                     let clients = sender.other();
-                    Box::new(Recorded::new(number, recording, groups, clients, recorded.scale, &mut rng))
+                    let quic = quic_settings(flows, recorded, seed);
+                    Box::new(Recorded::new(number, recording, groups, clients, quic, recorded.scale, &mut rng))
                 }
                 SourceSpec::Chirp { bursts, gap, every } => {
                     let (first, bursts, gap, every) = (settings.mss.0, *bursts, *gap, *every);
@@ -123,21 +129,38 @@ impl Engine {
     }
 }
 
-/// What each connection's hosts have that the group's have not: a round-trip time, and an initial window. With access
-/// links they have what the group's have.
+/// What the group has for a recording's connections of QUIC: its controller, in datagrams of their payload.
+fn quic_settings(flows: &Flows, recorded: &scenario::Recorded, seed: u64) -> QuicSettings {
+    let (group, seeds) = (flows.clone(), Cell::new(seed));
+    let of_recording = recorded.initial_window == InitialWindow::Recorded;
+    let make = move |datagram, window: Option<u32>| {
+        let mut settings = Flows { mss: Bytes(datagram), ..group.clone() }.tcp();
+        let own = settings.endpoint.initial_segments;
+        settings.endpoint.initial_segments = window.filter(|_| of_recording).unwrap_or(own);
+        control(&settings, seeds.replace(seeds.get().wrapping_add(1)))()
+    };
+    QuicSettings { control: Box::new(make), ecn: flows.ecn }
+}
+
+/// What the hosts of a recorded connection have of their own: a round-trip time, an initial window, and ECN.
+type Own = (Option<Span>, Option<u32>, bool);
+
+/// What each connection's hosts have that the group's have not. With access links they have what the group's have; `ecn`
+/// of the group decides for all.
 fn kinds_of_hosts<'a>(
     recording: &'a Recording,
     recorded: &'a scenario::Recorded,
     flows: &'a Flows,
     path: Span,
     settings: &'a Tcp,
-) -> impl Iterator<Item = (Option<Span>, Option<u32>)> {
+) -> impl Iterator<Item = Own> {
     let rtts = groups_by_rtt(recording, path);
     recording.connections.iter().zip(rtts).map(|(connection, rtt)| {
         let own = flows.access.is_none();
         let seen = connection.initial_window.filter(|window| *window != settings.endpoint.initial_segments);
         let window = seen.filter(|_| own && recorded.initial_window == InitialWindow::Recorded);
-        (rtt.filter(|_| own && flows.rtt.is_none()), window)
+        let ecn = own && flows.ecn.is_none() && connection.ecn != [false; 2];
+        (rtt.filter(|_| own && flows.rtt.is_none()), window, ecn)
     })
 }
 

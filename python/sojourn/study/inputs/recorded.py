@@ -22,7 +22,14 @@ _CLOSES = ("a_closes_first", "b_closes_first")
 """Nor which end closed first."""
 _AFTER = ("number", "after", "after_bytes", "after_ns", "opener")
 """Nor what a connection was opened after."""
+_QUIC = ("quic", "a_bytes", "b_bytes", "a_mss", "b_mss")
+"""Nor which datagrams are QUIC's."""
 _COLUMNS = ("tcp", "client_opens", "concurrent", "start_ns", "rtt_ns", "length_ns", "turns")
+
+_ECN = ("a_ecn", "b_ecn")
+"""Nor whose packets may be marked."""
+_LEAST_DATAGRAM = 1200
+"""Payload that any path of QUIC takes (RFC 9000 §14.1): of those with less, full ones were not seen."""
 
 
 def text_of(file: Path) -> str:
@@ -41,13 +48,22 @@ def text_of(file: Path) -> str:
         goes_on = _GOES_ON if set(_GOES_ON) <= set(there) else ()
         closes = _CLOSES if set(_CLOSES) <= set(there) else ()
         after = _AFTER if set(_AFTER) <= set(there) else ()
-        table = pl.read_parquet(file, columns=[*_COLUMNS, *windows, *goes_on, *closes, *after])
+        quic = _QUIC if set(_QUIC) <= set(there) else ()
+        ecn = _ECN if set(_ECN) <= set(there) else ()
+        columns = dict.fromkeys((*_COLUMNS, *windows, *goes_on, *closes, *after, *quic, *ecn))
+        table = pl.read_parquet(file, columns=list(columns))
     except (pl.exceptions.PolarsError, OSError):
         raise SojournError(f"{file} is no workload; expected a file that `sojourn workload` wrote") from None
     # The end that sends more.
     sends = pl.when(pl.col("a_bytes") > pl.col("b_bytes"))
     window = sends.then(pl.col("a_initial_window")).otherwise(pl.col("b_initial_window"))
     slash = pl.format("/{}", window).fill_null("") if windows else pl.lit("")
+    of_quic = pl.col("quic") if quic else pl.lit(False)
+    datagram = sends.then(pl.col("b_mss")).otherwise(pl.col("a_mss")) if quic else pl.lit(None)
+    size = pl.when(of_quic & (datagram >= _LEAST_DATAGRAM)).then(pl.format(":{}", datagram)).fill_null("")
+    each = [pl.when(pl.col(end)).then(pl.lit(end[0])).otherwise(pl.lit("")) for end in ecn]
+    marks = pl.when(pl.any_horizontal(ecn)).then(pl.concat_str(pl.lit("!"), *each)) if ecn else pl.lit(None)
+    marks = marks.fill_null("")
     table = table.filter(pl.col("turns").list.len() > 0)
     of_turns = {field.name for field in there["turns"].inner.fields}
     heard, writes = (
@@ -64,7 +80,9 @@ def text_of(file: Path) -> str:
     table = table.sort("start_ns", maintain_order=True)
     lines = table.with_columns(_after(table) if after else pl.lit("").alias("@")).select(
         pl.concat_str(
-            pl.when(~pl.col("tcp"))
+            pl.when(of_quic)
+            .then(pl.lit("q"))
+            .when(~pl.col("tcp"))
             .then(pl.lit("u"))
             .when(pl.col("concurrent"))
             .then(pl.lit("c"))
@@ -75,7 +93,7 @@ def text_of(file: Path) -> str:
                 *(pl.when(pl.col(end)).then(pl.lit(f"/{end[0]}")).otherwise(pl.lit("")) for end in closes),
             ),
             pl.concat_str(pl.col("start_ns").cast(pl.String), "@"),
-            pl.concat_str(pl.col("rtt_ns").cast(pl.String).fill_null("-"), slash),
+            pl.concat_str(pl.col("rtt_ns").cast(pl.String).fill_null("-"), slash, size, marks),
             pl.col("turns").list.eval(turn).list.join(" "),
             separator=" ",
         )
@@ -88,10 +106,11 @@ def _after(table: "pl.DataFrame") -> "pl.Series":
     """Return, of connections in order, what each was opened after, if that is among those above it."""
     import polars as pl  # slow to import
 
-    lines = table.select(*_AFTER, "tcp").with_row_index("line")
+    waited = pl.col("tcp") | pl.col("quic") if "quic" in table.columns else pl.col("tcp")
+    lines = table.select(*_AFTER, waited=waited).with_row_index("line")
     # Of files that somebody joined, a number that two connections have names neither.
     others = (
-        lines.filter("tcp").select(after="number", above="line", who="opener").unique("after", keep="none")
+        lines.filter("waited").select(after="number", above="line", who="opener").unique("after", keep="none")
     )
     found = lines.join(others, on="after", how="left", maintain_order="left")
     sends = pl.when(pl.col("who") == pl.col("opener")).then(pl.lit("b")).otherwise(pl.lit("a"))

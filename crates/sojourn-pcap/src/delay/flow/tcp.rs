@@ -366,7 +366,7 @@ mod tests {
             let [source, destination] =
                 if far { [1, 2] } else { [2, 1] }.map(|n| End { address: Ipv4Addr::new(10, 0, 0, n), port: 443 });
             let header = Header::Tcp { seq, ack, flags, stamps: Some(stamps), sack: Default::default() };
-            let datagram = Datagram { source, destination, id: number as u16, ttl: 60, payload, header };
+            let datagram = Datagram { source, destination, id: number as u16, ttl: 60, ecn: 0, payload, header };
             let (data, wire_len) = datagram.frame();
             let (time_ns, dropped, interface) = ((ms * 1e6) as i64, false, None);
             meter.frame(&Frame { number, time_ns, link: 1, wire_len, data: &data, dropped, interface });

@@ -326,7 +326,7 @@ mod tests {
             let mut meter = Meter::new(Options::default());
             for number in 1..=datagrams {
                 let [source, destination] = [1, 2].map(|n| End { address: Ipv4Addr::new(10, 0, 0, n), port: 5004 });
-                let datagram = Datagram { source, destination, id: 0, ttl: 60, payload, header: Header::Udp };
+                let datagram = Datagram { source, destination, id: 0, ttl: 60, ecn: 0, payload, header: Header::Udp };
                 let (data, wire_len) = datagram.frame();
                 let (dropped, interface) = (false, None);
                 meter.frame(&Frame { number, time_ns: 0, link: 1, wire_len, data: &data, dropped, interface });

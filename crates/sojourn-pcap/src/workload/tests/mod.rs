@@ -22,7 +22,7 @@ fn frames(lines: &[Line]) -> Vec<(i64, Vec<u8>, u32)> {
             let (source, destination) = if opener { (ends[0], ends[1]) } else { (ends[1], ends[0]) };
             let header = Header::Tcp { seq, ack, flags, stamps: None, sack: Default::default() };
             let ttl = if opener { 64 } else { 55 };
-            let (data, wire) = Datagram { source, destination, id: 1, ttl, payload, header }.frame();
+            let (data, wire) = Datagram { source, destination, id: 1, ttl, ecn: 0, payload, header }.frame();
             (at * MS, data, wire)
         })
         .collect()
@@ -100,7 +100,7 @@ fn a_server_that_asks_for_names_is_no_client() {
     let [server, names] = [(2, 40_000), (9, 53)].map(|(n, port)| End { address: Ipv4Addr::new(10, 0, 0, n), port });
     for n in 0..3 {
         let source = End { port: server.port + n, ..server };
-        let asked = Datagram { source, destination: names, id: 1, ttl: 64, payload: 40, header: Header::Udp };
+        let asked = Datagram { source, destination: names, id: 1, ttl: 64, ecn: 0, payload: 40, header: Header::Udp };
         let (data, wire) = asked.frame();
         both.push((i64::from(n) * MS, data, wire));
     }
@@ -310,8 +310,15 @@ fn datagrams_are_kept_one_by_one() {
     let ends = [1, 2].map(|n| End { address: Ipv4Addr::new(10, 0, 0, n), port: n.into() });
     let sent: Vec<_> = (0..5)
         .map(|k| {
-            let datagram =
-                Datagram { source: ends[0], destination: ends[1], id: k, ttl: 64, payload: 172, header: Header::Udp };
+            let datagram = Datagram {
+                source: ends[0],
+                destination: ends[1],
+                id: k,
+                ttl: 64,
+                ecn: 0,
+                payload: 172,
+                header: Header::Udp,
+            };
             let (data, wire) = datagram.frame();
             (i64::from(k) * 20 * MS, data, wire)
         })
@@ -331,6 +338,7 @@ fn memory_is_bounded() {
             destination: end(2, 9),
             id: k,
             ttl: 64,
+            ecn: 0,
             payload: 10,
             header: Header::Udp,
         };

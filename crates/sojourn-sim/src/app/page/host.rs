@@ -2,6 +2,7 @@
 
 use super::io::Io;
 use crate::engine::{ConnectionId, End, Network};
+use sojourn_net::Ecn;
 
 /// A host. What only TCP has, or only QUIC, comes to nothing over the other.
 pub(super) trait Host {
@@ -23,8 +24,8 @@ pub(super) trait Host {
         Vec::new()
     }
 
-    /// A QUIC packet arrived: the objects that are complete now.
-    fn on_packet(&mut self, _place: u32, _: &mut Io<'_>) -> Vec<usize> {
+    /// A QUIC packet arrived, with its ECN field: the objects that are complete now.
+    fn on_packet(&mut self, _place: u32, _: Ecn, _: &mut Io<'_>) -> Vec<usize> {
         Vec::new()
     }
 

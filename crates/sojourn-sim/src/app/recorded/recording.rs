@@ -1,11 +1,12 @@
 //! A recorded workload as text: a line for each connection or flow of datagrams.
 //!
-//! `KIND SIDE[ENDS][/CLOSER] START[@AFTER] RTT[/WINDOW] TURN…`: KIND is `s` (by turns), `c` (concurrent) or `u`
-//! (datagrams); SIDE is who opens, `c` (a client) or `s` (a server); ENDS are those in whose turn the recording ended,
+//! `KIND SIDE[ENDS][/CLOSER] START[@AFTER] RTT[/WINDOW][:DATAGRAM][!ENDS] TURN…`: KIND is `s` (by turns), `c` (concurrent),
+//! `q` (of QUIC, and concurrent) or `u` (datagrams); SIDE is who opens, `c` (a client) or `s` (a server); ENDS are those in whose turn the recording ended,
 //! `a`, `b` or `ab`; CLOSER, `a` or `b`, closed first, and the other end when it had heard of that; START in ns from
 //! the beginning of the recording; AFTER, as `7b900+1000`, that the opener waited for so many bytes of the end of that
 //! letter of the connection in that line (from 0), and then so many ns; RTT in ns, `-` if unknown; WINDOW the initial
-//! window of the end that sends more, in segments, if known; a TURN is `a` (the end that opens) or `b`, its bytes, `*`
+//! window of the end that sends more, in segments, if known; DATAGRAM the payload of QUIC's full ones, if known; ENDS
+//! behind them those whose packets may be marked (ECN); a TURN is `a` (the end that opens) or `b`, its bytes, `*`
 //! and the number of writes if there are several, `+`, the ns waited before it, and of a concurrent connection `<` and
 //! the bytes that the end must have of the other first, if it waits for any. The first line is `length NS`.
 
@@ -19,8 +20,17 @@ pub enum Manner {
     Turns,
     /// Both ends as they like.
     Concurrent,
+    /// Both ends as they like, over QUIC.
+    Quic,
     /// Datagrams, which nothing slows down.
     Datagrams,
+}
+
+impl Manner {
+    /// Each end has turns of its own.
+    pub fn is_concurrent(self) -> bool {
+        matches!(self, Self::Concurrent | Self::Quic)
+    }
 }
 
 /// Bytes that an end sends at once.
@@ -71,6 +81,10 @@ pub struct Connection {
     pub rtt: Option<Span>,
     /// The initial window of the end that sends more, in segments.
     pub initial_window: Option<u32>,
+    /// Of QUIC, the payload of a full datagram.
+    pub datagram: Option<u16>,
+    /// By end: its packets may be marked.
+    pub ecn: [bool; 2],
     /// Its turns.
     pub turns: Vec<Turn>,
 }
@@ -84,6 +98,8 @@ pub struct Recording {
     pub connections: Vec<Connection>,
 }
 
+/// Payloads of QUIC's full datagrams: from what its handshake needs (RFC 9000 §14.1) to what UDP takes.
+const DATAGRAMS: std::ops::RangeInclusive<u16> = 1200..=65_507;
 /// Longer times and rounds are taken for damage.
 const LONGEST: u64 = 1 << 60;
 
@@ -127,6 +143,7 @@ fn connection(line: &str) -> Option<Connection> {
     let manner = match words.next()? {
         "s" => Manner::Turns,
         "c" => Manner::Concurrent,
+        "q" => Manner::Quic,
         "u" => Manner::Datagrams,
         _ => return None,
     };
@@ -143,19 +160,21 @@ fn connection(line: &str) -> Option<Connection> {
         "s" => false,
         _ => return None,
     };
-    let goes_on = match ends {
-        "" => [false; 2],
-        "a" => [true, false],
-        "b" => [false, true],
-        "ab" => [true; 2],
-        _ => return None,
-    };
+    let goes_on = if ends.is_empty() { [false; 2] } else { self::ends(ends)? };
     let began = words.next()?;
     let (start, after) = match began.split_once('@') {
         Some((start, after)) => (time(start)?, Some(self::after(after)?)),
         None => (time(began)?, None),
     };
     let whole = words.next()?;
+    let (whole, ecn) = match whole.split_once('!') {
+        Some((whole, marked)) => (whole, self::ends(marked)?),
+        None => (whole, [false; 2]),
+    };
+    let (whole, datagram) = match whole.split_once(':') {
+        Some((whole, size)) => (whole, Some(size.parse().ok().filter(|size| DATAGRAMS.contains(size))?)),
+        None => (whole, None),
+    };
     let (rtt, initial_window) = match whole.split_once('/') {
         Some((rtt, window)) => (rtt, Some(window.parse().ok().filter(|window| (1..=100).contains(window))?)),
         None => (whole, None),
@@ -167,7 +186,30 @@ fn connection(line: &str) -> Option<Connection> {
     let turns: Option<Vec<Turn>> = words.map(turn).collect();
     let turns = turns.filter(|turns| !turns.is_empty())?;
     let fits = manner != Manner::Datagrams || turns.iter().all(|turn| turn.bytes <= 65_507);
-    fits.then_some(Connection { manner, client_opens, goes_on, closer, start, after, rtt, initial_window, turns })
+    let of_quic = manner == Manner::Quic || datagram.is_none();
+    (fits && of_quic).then_some(Connection {
+        manner,
+        client_opens,
+        goes_on,
+        closer,
+        start,
+        after,
+        rtt,
+        initial_window,
+        datagram,
+        ecn,
+        turns,
+    })
+}
+
+/// Which ends: `a`, `b` or both.
+fn ends(word: &str) -> Option<[bool; 2]> {
+    match word {
+        "a" => Some([true, false]),
+        "b" => Some([false, true]),
+        "ab" => Some([true; 2]),
+        _ => None,
+    }
 }
 
 fn after(word: &str) -> Option<After> {
@@ -215,6 +257,21 @@ mod tests {
             |side: &str| Some(format!("length 9\ns {side} 1 - a1+0").parse::<Recording>().ok()?.connections[0].closer);
         assert_eq!(["c", "c/a", "sab/b"].map(closer), [None, Some(false), Some(true)].map(Some));
         assert_eq!(["c/", "c/c", "c/ab", "/a"].map(closer), [None; 4]);
+    }
+
+    #[test]
+    fn of_quic_the_payload_of_a_datagram_is_told_and_of_all_which_ends_use_ecn() {
+        let read = |whole: &str| Some(format!("length 9\nq c 1 {whole} a1+0").parse::<Recording>().ok()?.connections);
+        let told = |whole| read(whole).map(|found| (found[0].initial_window, found[0].datagram, found[0].ecn));
+        assert_eq!(told("-"), Some((None, None, [false; 2])));
+        assert_eq!(told("7/3:1350!b"), Some((Some(3), Some(1350), [false, true])));
+        assert_eq!(told("7:1200!ab"), Some((None, Some(1200), [true; 2])));
+        assert_eq!(["-:1199", "-:65508", "-:", "-!", "-!c", "-!ba"].map(told), [None; 6]);
+        let tcp = |whole: &str| format!("length 9\ns c 1 {whole} a1+0").parse::<Recording>().ok();
+        assert_eq!(tcp("7!a").map(|found| found.connections[0].ecn), Some([true, false]));
+        assert!(tcp("7:1350").is_none(), "segments are the group's");
+        let manner = read("-").map(|found| (found[0].manner, found[0].manner.is_concurrent()));
+        assert_eq!(manner, Some((Manner::Quic, true)));
     }
 
     #[test]
