@@ -17,6 +17,14 @@ pub(super) enum Kept {
 }
 
 impl Kept {
+    /// Who opened it is known: of TCP, and of QUIC whose handshake was seen.
+    fn opens(&self) -> bool {
+        match self {
+            Self::Tcp(_) => true,
+            Self::Udp(datagrams) => datagrams.looks.opens(),
+        }
+    }
+
     /// Bytes of data that passed, and one. A number that was damaged is not believed: a packet has 64 KiB at most.
     fn bytes(&self) -> i64 {
         let of = |way: &Way| way.end.saturating_sub(way.begin).clamp(0, way.data_pkts as i64 * (1 << 16));
@@ -58,12 +66,13 @@ impl Entry {
     }
 
     /// Of how many bytes each host is the server, less than none if the other is. Who alone has a well-known port is,
-    /// else who accepted; of datagrams between other ports it is not known.
+    /// else who accepted; of other datagrams between such ports it is not known.
     pub(super) fn serves(&self) -> [(Address, i64); 2] {
         let known = [self.opener, self.acceptor].map(|(_, port)| port < 1024);
         let acceptors = match (known, &self.kept) {
             ([true, false], kept) => -kept.bytes(),
-            ([false, true], kept) | (_, kept @ Kept::Tcp(_)) => kept.bytes(),
+            ([false, true], kept) => kept.bytes(),
+            (_, kept) if kept.opens() => kept.bytes(),
             _ => 0,
         };
         [(self.opener.0, -acceptors), (self.acceptor.0, acceptors)]
@@ -84,27 +93,29 @@ mod tests {
 
     #[test]
     fn who_has_a_well_known_port_serves_else_who_accepted() {
-        let of = |ports: [u16; 2], tcp: bool, end: i64| {
+        let of = |ports: [u16; 2], protocol: &str, end: i64| {
             let [opener, acceptor] = [0, 1].map(|n| (Address(n), ports[n as usize]));
-            let kept = if tcp {
+            let kept = if protocol == "tcp" {
                 let mut connection = Connection::new(0, true);
                 connection.ways[1].data((0, end), 1, 5);
                 Kept::Tcp(Box::new(connection))
             } else {
                 let mut datagrams = Datagrams::new(0);
                 datagrams.add(true, 1000, 5);
+                datagrams.looks.add(if protocol == "quic" { &[0xc0, 0, 0, 0, 1] } else { &[0] });
                 Kept::Udp(datagrams)
             };
             Entry { opener, acceptor, numbers: [0, 1], kept, ecn: Default::default() }.serves().map(|(_, bytes)| bytes)
         };
-        let serves = |ports, tcp| of(ports, tcp, 1000);
-        assert_eq!(of([40_000, 443], true, 1 << 30), [-65_537, 65_537], "a number that was damaged");
-        for tcp in [true, false] {
-            assert_eq!(serves([40_000, 443], tcp), [-1001, 1001]);
-            assert_eq!(serves([20, 40_000], tcp), [1001, -1001], "a server opens, as of FTP");
+        let serves = |ports, protocol| of(ports, protocol, 1000);
+        assert_eq!(of([40_000, 443], "tcp", 1 << 30), [-65_537, 65_537], "a number that was damaged");
+        for protocol in ["tcp", "quic", "udp"] {
+            assert_eq!(serves([40_000, 443], protocol), [-1001, 1001]);
+            assert_eq!(serves([20, 40_000], protocol), [1001, -1001], "a server opens, as of FTP");
         }
         for ports in [[40_000, 8080], [53, 53]] {
-            assert_eq!([true, false].map(|tcp| serves(ports, tcp)), [[-1001, 1001], [0, 0]]);
+            let found = ["tcp", "quic", "udp"].map(|protocol| serves(ports, protocol));
+            assert_eq!(found, [[-1001, 1001], [-1001, 1001], [0, 0]]);
         }
     }
 

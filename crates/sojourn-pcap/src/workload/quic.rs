@@ -41,8 +41,9 @@ const STALLED_NS: i64 = 1_000_000_000;
 /// full ones at least: those of a handshake are filled up, and requests that are made at once fill some.
 const GOES_ON_NS: i64 = 1_000_000_000;
 const STREAM: u64 = 32;
-/// An end that answers within this, and sooner than the other, is beside the capture: what it takes is its own.
-const BESIDE_NS: i64 = 5_000_000;
+/// An end that answers within this, and in less than a quarter of what the other takes, is beside the capture: what it
+/// takes is its own, to work out keys.
+const BESIDE_NS: i64 = 10_000_000;
 /// A first datagram that was sent again by then is not known to be answered.
 const AGAIN_NS: i64 = 50_000_000;
 
@@ -210,8 +211,8 @@ pub(super) fn answers(first_ns: i64, datagrams: &[Turn]) -> [Option<Answer>; 2] 
     let of = |sent: Option<_>, came: Option<_>| Some(Answer { sent: sent?, came: came? });
     let mut found = [of(answer, then), of(first, answer)];
     if let [Some(one), Some(other)] = found.each_mut() {
-        let near = if one.took() < other.took() { one } else { other };
-        if near.took() < BESIDE_NS {
+        let (near, far) = if one.took() < other.took() { (one, other) } else { (other, one) };
+        if near.took() < BESIDE_NS.min(far.took() / 4) {
             near.came.0 = near.sent.0;
         }
     }
@@ -435,8 +436,10 @@ mod tests {
         assert_eq!(of(&client), ([Some(0), Some(45)], Some(0)));
         let server = [(0, false, 1200), (2, true, 1200), (3, true, 800), (43, false, 90)];
         assert_eq!(of(&server), ([Some(41), Some(0)], Some(1)));
-        let between = [(0, false, 1200), (20, true, 1200), (43, false, 90)];
-        assert_eq!(of(&between), ([Some(23), Some(20)], None));
+        for (there, back) in [(20, 23), (9, 36), (10, 80)] {
+            let between = [(0, false, 1200), (there, true, 1200), (there + back, false, 90)];
+            assert_eq!(of(&between), ([Some(back), Some(there)], None));
+        }
         // Sent again, answered by nobody, or by one alone.
         assert_eq!(of(&[(0, false, 1200), (300, false, 1200), (345, true, 1200)]), ([None; 2], None));
         assert_eq!(of(&[(0, false, 1200)]), ([None; 2], None));
