@@ -108,7 +108,8 @@ impl Endpoint {
         }
     }
 
-    /// The same end, sending as quinn does: in bursts, within its window, with ECN, and with no knowledge of the path's MTU.
+    /// The same end, sending as quinn does: in bursts, within its window, with ECN, and with no knowledge of the path's
+    /// MTU.
     pub fn like_quinn(self) -> Self {
         Self { strict: true, path_mtu: PathMtu::SEARCHED, pacer: Pacer::in_bursts(), ..self }.with_ecn()
     }

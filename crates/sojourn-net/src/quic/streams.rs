@@ -149,8 +149,8 @@ mod tests {
     }
 
     proptest! {
-        /// The bytes in order are those before the first that never came, whatever came twice or overlaps; new are those
-        /// that had not come.
+        /// The bytes in order are those before the first that never came, whatever came twice or overlaps; new are
+        /// those that had not come.
         #[test]
         fn what_is_in_order_is_what_has_no_hole_before_it(pieces in proptest::collection::vec((0u64..60, 1u64..25), 1..40)) {
             let (mut receive, mut come, mut before) = (Receive::default(), [false; 90], 0);

@@ -78,7 +78,8 @@ impl QuicConnection {
         }
     }
 
-    /// The packet in this place arrived with this ECN field: whether the end that accepted has it now, and the streams that have grown.
+    /// The packet in this place arrived with this ECN field: whether the end that accepted has it now, and the streams
+    /// that have grown.
     pub(super) fn on_packet(&mut self, place: usize, ecn: Ecn, now: Time) -> Option<(bool, Vec<(StreamId, u64)>)> {
         let (by_opener, packet) = self.packets.get_mut(place)?.take()?;
         let packet = Packet { ecn, ..packet };

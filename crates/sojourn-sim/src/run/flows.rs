@@ -145,8 +145,8 @@ fn quic_settings(flows: &Flows, recorded: &scenario::Recorded, seed: u64) -> Qui
 /// What the hosts of a recorded connection have of their own: a round-trip time, an initial window, and ECN.
 type Own = (Option<Span>, Option<u32>, bool);
 
-/// What each connection's hosts have that the group's have not. With access links they have what the group's have; `ecn`
-/// of the group decides for all.
+/// What each connection's hosts have that the group's have not. With access links they have what the group's have;
+/// `ecn` of the group decides for all.
 fn kinds_of_hosts<'a>(
     recording: &'a Recording,
     recorded: &'a scenario::Recorded,

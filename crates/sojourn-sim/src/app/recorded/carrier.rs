@@ -25,8 +25,8 @@ pub(super) struct Quic {
 }
 
 impl Quic {
-    /// A client that acknowledges as Chromium does, and a server as the RFCs have it. Keys are agreed on in turns as all
-    /// else is, so both know from the start that the other is there.
+    /// A client that acknowledges as Chromium does, and a server as the RFCs have it. Keys are agreed on in turns as
+    /// all else is, so both know from the start that the other is there.
     pub(super) fn new(ends: [Endpoint; 2], opener: End, flow: u32, owner: Owner) -> Box<Self> {
         let [mut a, mut b] = ends;
         a.confirm();
