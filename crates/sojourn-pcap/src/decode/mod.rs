@@ -193,6 +193,21 @@ mod tests {
     }
 
     #[test]
+    fn the_ecn_field_is_the_last_two_bits_of_the_traffic_class() {
+        let datagram = [0, 7, 0, 9, 0, 8, 0, 0];
+        for ecn in 0..4u8 {
+            let mut four = v4(5, 28, 1, 0, 17);
+            four[1] = 0xb8 | ecn;
+            let mut six = v6(8, 17);
+            (six[0], six[1]) = (0x6b, 0x80 | ecn << 4 | 0xf);
+            for packet in [four, six] {
+                let packet = [&packet[..], &datagram].concat();
+                assert_eq!(decode(101, &packet, packet.len() as u32).map(|packet| packet.ecn), Ok(ecn));
+            }
+        }
+    }
+
+    #[test]
     fn ipv6_is_followed_through_its_extension_headers() {
         /// An extension of a kind that is `units` longer than the least, before another.
         fn extension(kind: u8, next: u8, units: u8) -> Vec<u8> {

@@ -7,8 +7,9 @@
 //! The rule is sojourn's own; what TCP's packets waited is of the passive estimators ([`super::waits`]).
 //! A queue keeps datagrams in order: what is inexact in waits that others tell changes times, not the order.
 
+use super::looks::Looks;
 use super::queue::between;
-use super::quic::{Lengths, Looks};
+use super::quic::Lengths;
 use super::turns::Turn;
 use super::waits::waited;
 

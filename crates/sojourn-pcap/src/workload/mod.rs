@@ -25,6 +25,7 @@ mod entry;
 mod extractor;
 mod first_flight;
 mod header;
+mod looks;
 mod lost;
 mod on_link;
 mod one_by_one;

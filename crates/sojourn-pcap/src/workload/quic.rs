@@ -1,12 +1,11 @@
-//! Connections of QUIC: which flows of datagrams are some, and what their ends seem to say to each other.
+//! Connections of QUIC: what their ends seem to say to each other.
 //!
-//! Source: RFC 9312, what the network can see of QUIC: the form of headers, the times and lengths of datagrams, and
-//! that the first of them are a handshake. The rules are sojourn's own. A flow is QUIC if a datagram has a long header
-//! of a version in use, or if all that it has look like short ones, whose low bits are masked and so take all values
-//! (RFC 9001 §5.4). What is longer than acknowledgements are is data; HTTP's requests are told from acknowledgements
-//! so, too, where adaptive video is watched in the network (C. Gutterman et al., "Requet", MMSys 2019). An end begins
-//! a turn when it sends after something of the other had come, unless it had more to send: its last datagram was full,
-//! and what came was no new turn either.
+//! Source: RFC 9312, what the network can see of QUIC: the form of headers ([`super::looks`]), the times and lengths
+//! of datagrams, and that the first of them are a handshake. The rules are sojourn's own. What is longer than
+//! acknowledgements are is data; HTTP's requests are told from acknowledgements so, too, where adaptive video is
+//! watched in the network (C. Gutterman et al., "Requet", MMSys 2019). An end begins a turn when it sends after
+//! something of the other had come, unless it had more to send: its last datagram was full, and what came was no new
+//! turn either.
 //!
 //! What an end took to answer is known to no more than what its answer stood in a queue; where nothing tells of that,
 //! it is taken to have stood there since the link last paused.
@@ -19,11 +18,7 @@ use super::stood::Busy;
 use super::turns::Turn;
 use super::waits::Host;
 use super::way::Answer;
-use crate::decode::quic::{Seen, seen};
 
-/// So many datagrams that look like short headers, and so many values of their masked bits, are QUIC.
-const SHORT: u32 = 8;
-const MASKED: u32 = 4;
 /// What a datagram has beside its data, in this project's QUIC: a replay's are as long as those that were seen.
 const HEADERS: u64 = 36;
 /// A datagram that is no longer carries an acknowledgement alone. They grow with the holes that they tell of, up to so
@@ -46,38 +41,6 @@ const STREAM: u64 = 32;
 const BESIDE_NS: i64 = 10_000_000;
 /// A first datagram that was sent again by then is not known to be answered.
 const AGAIN_NS: i64 = 50_000_000;
-
-/// What the first bytes of a flow's datagrams look like.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Looks {
-    long: bool,
-    short: u32,
-    masked: u32,
-    other: bool,
-}
-
-impl Looks {
-    /// One more datagram.
-    pub(super) fn add(&mut self, payload: &[u8]) {
-        match (seen(payload), payload) {
-            (Some(Seen::Long), _) => self.long = true,
-            (Some(Seen::Short(_)), [first, ..]) => {
-                self.short = self.short.saturating_add(1);
-                self.masked |= 1 << (first & 0x1f);
-            }
-            (_, payload) => self.other |= !payload.is_empty(),
-        }
-    }
-
-    pub(super) fn is_quic(&self) -> bool {
-        self.long || !self.other && self.short >= SHORT && self.masked.count_ones() >= MASKED
-    }
-
-    /// Its handshake was seen.
-    pub(super) fn opens(&self) -> bool {
-        self.long
-    }
-}
 
 /// What lengths of datagrams say, by end.
 #[derive(Clone, Copy, Debug, Default)]
@@ -326,25 +289,6 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_is_quic_by_a_long_header_or_by_short_ones_whose_bits_are_masked() {
-        let of = |firsts: &[&[u8]]| {
-            let mut looks = Looks::default();
-            firsts.iter().for_each(|first| looks.add(first));
-            (looks.is_quic(), looks.opens())
-        };
-        let long: &[u8] = &[0xc3, 0, 0, 0, 1];
-        assert_eq!(of(&[long]), (true, true));
-        assert_eq!(of(&[&[0x16, 1], long]), (true, true));
-        let short: Vec<&[u8]> = vec![&[0x41], &[0x52], &[0x63], &[0x5f], &[0x41], &[0x72], &[0x44], &[0x40]];
-        assert_eq!(of(&short), (true, false), "it began before");
-        assert_eq!(of(&short[1..]), (false, false), "too few");
-        assert_eq!(of(&[&short[..], &[&[0x80]]].concat()), (false, false), "RTP");
-        assert_eq!(of(&[&short[..], &[&[]]].concat()), (true, false), "cut to its headers");
-        assert_eq!(of(&[&[0x40][..]; 20]), (false, false), "TURN's channel data: nothing is masked");
-        assert_eq!(of(&[]), (false, false));
-    }
-
-    #[test]
     fn acknowledgements_may_grow_with_holes_and_requests_are_longer() {
         let mut lengths = Lengths::default();
         let grown: Vec<_> = [40, 100, 130, 160, 45, 300, 60, 131].map(|length| lengths.add(0, length)).into();
@@ -411,6 +355,14 @@ mod tests {
         assert_eq!([told[1].3, told[3].3], [0, 0], "150 and 50 ms");
         let seen = [(0, false, 300), (450, true, 1200)];
         assert_eq!([run(&seen)[1].3, self::told(&seen, &passed.busy(0))[1].3], [410, 359], "of 410 ms 51");
+    }
+
+    #[test]
+    fn who_stood_in_a_queue_was_not_silent_for_so_long() {
+        let mut passed = super::super::stood::Passed::default();
+        (0..400).for_each(|n| passed.add(n * MS, 1500, [false; 2]));
+        let seen = [(0, true, 1200), (1, true, 500), (301, true, 1200)];
+        assert_eq!([run(&seen).len(), told(&seen, &passed.busy(0)).len()], [2, 1]);
     }
 
     #[test]
