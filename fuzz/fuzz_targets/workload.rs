@@ -1,5 +1,6 @@
-//! Any sequence of TCP segments and datagrams between two hosts, as a workload: every 16 bytes are one packet. With
-//! stamps, so that packets may tell what they waited; what shares a queue with them is looked into only then.
+//! Any sequence of TCP segments and datagrams, of QUIC too, between two hosts, as a workload: every 16 bytes are one
+//! packet. With stamps, so that packets may tell what they waited; what shares a queue with them is looked into only
+//! then.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -9,10 +10,12 @@ use sojourn_pcap::write::Header;
 
 fn header(record: &Record) -> Header {
     let [seq, ack, stamp, echo] = record.values;
+    let other = record.who & 16 != 0;
     if record.who & 8 != 0 {
-        return Header::Udp;
+        let quic = Header::Quic { long: record.flags & 1 != 0, masked: seq as u8, id: 0 };
+        return if other { quic } else { Header::Udp };
     }
-    let stamps = (record.who & 16 == 0).then_some((stamp, echo));
+    let stamps = (!other).then_some((stamp, echo));
     Header::Tcp { seq, ack, flags: record.flags, stamps, sack: Default::default() }
 }
 

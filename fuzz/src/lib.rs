@@ -33,7 +33,7 @@ pub fn packets(bytes: &[u8], header: impl Fn(&Record) -> Header, mut see: impl F
         let header = header(&Record { who, flags, values: *own });
         let end = |n: u8| End { address: Ipv4Addr::new(10, 0, 0, n), port: 1000 + u16::from(who >> 1 & 3) };
         let (source, destination) = if who & 1 == 0 { (end(1), end(2)) } else { (end(2), end(1)) };
-        let datagram = Datagram { source, destination, id: 0, ttl, payload: u16::from(size) * 8, header };
+        let datagram = Datagram { source, destination, id: 0, ttl, ecn: flags >> 6, payload: u16::from(size) * 8, header };
         let (data, wire_len) = datagram.frame();
         see(&Frame {
             number: number as u64 + 1,
