@@ -395,3 +395,25 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn hosts_that_speak_quic_alone_stand_where_their_handshake_says() {
+    let end = |n| End { address: Ipv4Addr::new(10, 0, 0, n), port: 7000 };
+    // By time in ms, and whether the opener sends: beside the opener, and beside the other end.
+    for (beside_opener, seen) in
+        [(true, [(0, true), (45, false), (47, true)]), (false, [(0, true), (2, false), (43, true)])]
+    {
+        let mut extractor = Extractor::new(Options::default());
+        for (number, (ms, opener)) in (1..).zip(seen) {
+            let (source, destination) = if opener { (end(1), end(2)) } else { (end(2), end(1)) };
+            let header = Header::Quic { long: true, masked: 0, id: 7 };
+            let packet = Datagram { source, destination, id: 1, ttl: 64, ecn: 0, payload: 1200, header };
+            let (data, wire_len) = packet.frame();
+            let (time_ns, dropped, interface) = (ms * 1_000_000, false, None);
+            extractor.frame(&Frame { number, time_ns, link: 1, wire_len, data: &data, dropped, interface });
+        }
+        let found = extractor.finish(&|_| None);
+        assert_eq!((found.sides_by_ttl, found.near_are_clients), (true, beside_opener));
+        assert!(found.connections.len() == 1 && found.connections[0].client_opens && found.connections[0].quic);
+    }
+}
