@@ -143,4 +143,15 @@ def test_what_quic_hides_is_said(taken):
     said = _notes(told, found)
     assert any(note.startswith(f"{found.height} connections of QUIC hide ") for note in said)
     assert not any("datagrams: a replay sends them" in note for note in said)
-    assert not any("QUIC" in note for note in _notes(told, found.with_columns(quic=pl.lit(False))))
+    assert not any("direction" in note or "began before" in note or "round-trip" in note for note in said)
+    half = found.head(1).with_columns(b_seen=False, began_before=True, rtt_ns=pl.lit(None, pl.Int64))
+    said = _notes(told, half)
+    assert (
+        "1 connection of QUIC was seen in one direction only; what the other end sent is missing"
+        in " ".join(said)
+    )
+    assert any(note.startswith("1 connection began before the capture") for note in said)
+    assert any(note.startswith("1 connection has no round-trip time") for note in said)
+    said = _notes(told, found.with_columns(quic=pl.lit(False)))
+    assert not any("connections of QUIC" in note for note in said)
+    assert any("QUIC of which too little was captured to know it" in note for note in said)

@@ -171,19 +171,24 @@ def _table(found: dict) -> pl.DataFrame:
 
 def _notes(found: dict, table: pl.DataFrame) -> list[str]:
     said = list(found["damage"])
-    tcp = table.filter("tcp")
-    if count := tcp["began_before"].sum():
+    tcp, quic = (table.filter(kind) for kind in ("tcp", "quic"))
+    reacts = pl.concat([tcp, quic])
+    if count := reacts["began_before"].sum():
         its = "its" if count == 1 else "their"
         said.append(
             f"{counted(count, 'connection')} began before the capture; {its} bytes are those seen in it"
         )
-    if count := tcp["cut"].sum():
+    if count := reacts["cut"].sum():
         goes, last = ("goes", "its last turn") if count == 1 else ("go", "their last turns")
         said.append(f"{counted(count, 'connection')} {goes} on after the capture; {last} may be longer")
     if count := tcp.filter(~(pl.col("a_seen") & pl.col("b_seen"))).height:
         seen = f"{counted(count, 'connection')} {'was' if count == 1 else 'were'} seen"
         said.append(f"{seen} in one direction only; of the other counts what was acknowledged")
-    if count := tcp["rtt_ns"].null_count():
+    one_way = quic.filter(~(pl.col("a_seen") & pl.col("b_seen")))
+    if count := one_way.height:
+        seen = f"{counted(count, 'connection')} of QUIC {'was' if count == 1 else 'were'} seen"
+        said.append(f"{seen} in one direction only; what the other end sent is missing, and so in a replay")
+    if count := reacts["rtt_ns"].null_count():
         has, it = ("has", "it") if count == 1 else ("have", "them")
         said.append(
             f"{counted(count, 'connection')} {has} no round-trip time; a replay gives {it} the path's"
@@ -198,7 +203,6 @@ def _notes(found: dict, table: pl.DataFrame) -> list[str]:
         hosts = counted(waiting["opener"].n_unique(), "host")
         said.append(f"{counted(count, 'connection')} of {hosts} {its} in a replay")
     size = pl.col("a_bytes") + pl.col("b_bytes")
-    quic = table.filter("quic")
     if count := quic.height:
         hides = "hides" if count == 1 else "hide"
         said.append(
@@ -211,7 +215,8 @@ def _notes(found: dict, table: pl.DataFrame) -> list[str]:
     if paced > _OPEN_LOOP * every:
         said.append(
             f"{percent(paced / every, 0)} of the bytes are datagrams: a replay sends them at their recorded "
-            "times, however long they wait and however many are lost, where uTP would slow down"
+            "times, however long they wait and however many are lost, where uTP, and QUIC of which too "
+            "little was captured to know it, would slow down"
         )
     if not found["sides_by_ttl"]:
         said.append("hop limits do not tell the two sides apart: who opens connections is taken for a client")
