@@ -85,6 +85,15 @@ def test_a_replay_meets_what_the_run_met_and_gives_way_behind_a_slower_link(take
     assert slower["utilisation"] > 0.9 and slower["loss"] < 0.5
 
 
+def test_linux_has_no_quic_whose_habits_a_replay_could_have(taken, tmp_path):
+    taken(path() + pages(2), "clients")
+    again = {
+        more: down(run(tmp_path / "replay.toml", path() + REPLAY + more))
+        for more in ("", 'stack = "linux"\n', 'hystart = "linux"\n')
+    }
+    assert again['stack = "linux"\n'] == again[""] != again['hystart = "linux"\n']
+
+
 def test_packets_that_may_be_marked_are_marked_in_a_replay(taken, tmp_path):
     """Linux's FQ-CoDel marks them: quinn's servers lose nothing, others do."""
     fq_codel = path(queue='kind = "fq-codel"')

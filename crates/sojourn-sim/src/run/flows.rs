@@ -129,12 +129,13 @@ impl Engine {
     }
 }
 
-/// What the group has for a recording's connections of QUIC: its controller, in datagrams of their payload.
+/// What the group has for a recording's connections of QUIC: its controller, in datagrams of their payload, without
+/// habits of Linux, whose kernel has no QUIC.
 fn quic_settings(flows: &Flows, recorded: &scenario::Recorded, seed: u64) -> QuicSettings {
     let (group, seeds) = (flows.clone(), Cell::new(seed));
     let of_recording = recorded.initial_window == InitialWindow::Recorded;
     let make = move |datagram, window: Option<u32>| {
-        let mut settings = Flows { mss: Bytes(datagram), ..group.clone() }.tcp();
+        let mut settings = Flows { mss: Bytes(datagram), stack: None, ..group.clone() }.tcp();
         let own = settings.endpoint.initial_segments;
         settings.endpoint.initial_segments = window.filter(|_| of_recording).unwrap_or(own);
         control(&settings, seeds.replace(seeds.get().wrapping_add(1)))()

@@ -139,8 +139,10 @@ impl Users {
     /// The settings of its TCP, or of its QUIC, if it has any.
     pub(crate) fn tcp(&self) -> Option<Tcp> {
         Some(match self {
-            // Its controllers count full datagrams.
-            Self::Page(page) if page.http == HttpOfPage::Http3 => Page { mss: Bytes(DATAGRAM), ..page.clone() }.tcp(),
+            // Its controllers count full datagrams, and have no habits of Linux, whose kernel has no QUIC.
+            Self::Page(page) if page.http == HttpOfPage::Http3 => {
+                Page { mss: Bytes(DATAGRAM), stack: None, ..page.clone() }.tcp()
+            }
             Self::Page(page) => page.tcp(),
             Self::Web(web) => web.tcp(),
             Self::Adaptive(adaptive) => adaptive.tcp(),

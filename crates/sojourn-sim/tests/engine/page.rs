@@ -158,6 +158,15 @@ fn a_server_without_priorities_paints_later() {
 }
 
 #[test]
+fn the_kernels_habits_are_none_of_quic() {
+    let took = |more: Value| loads_in(20, "3", 50, 0.01, more).load_ns;
+    assert_eq!(took(json!({ "stack": "linux" })), took(json!({})));
+    let asked = took(json!({ "stack": "linux", "hystart": "linux" }));
+    assert_eq!(asked, took(json!({ "hystart": "linux" })));
+    assert_ne!(asked, took(json!({})), "it is asked for");
+}
+
+#[test]
 fn what_takes_too_long_is_given_up_and_what_is_not_over_says_so() {
     let table = loads("3", 200, 0.0, json!({ "patience": "1s" }));
     assert!(table.fate[..5].iter().all(|fate| *fate == 2), "{:?}", &table.fate[..5]);

@@ -117,8 +117,8 @@ def notes(point: Point) -> list[str]:
         entry.get("kind") == "page" and (entry["http"], entry["server"]) == ("3", "rfc") for entry in entries
     ):
         found.append(
-            "HTTP/3 is quinn's, which sends streams in turn and has no HyStart; "
-            'simulate with server = "quinn" and hystart = "none" to compare'
+            "HTTP/3 is quinn's, which sends streams in turn; "
+            'simulate with server = "quinn" to compare'
         )
     left_out = {key for key, value in point.recorded.items() if value} - KEPT
     if left_out:

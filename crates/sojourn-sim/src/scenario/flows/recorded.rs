@@ -14,8 +14,8 @@ use crate::scenario::defaults::{keys, number};
 keys! {
     /// The connections of a capture, each with its turns, waits and round-trip time. The group's `direction` is the one
     /// towards the clients of the recording: `up` puts them where the servers are. `start-within` does not apply.
-    /// Connections of QUIC are QUIC's here, with the group's controller. ECN is as it was recorded, unless the group's
-    /// `ecn` says otherwise.
+    /// Connections of QUIC are QUIC's here, with the group's controller and `hystart`, but with none of what `stack`
+    /// says. ECN is as it was recorded, unless the group's `ecn` says otherwise.
     #[schemars(rename = "Recorded")]
     pub struct Recorded {
         /// A file of `sojourn workload`. Relative to the study's file.

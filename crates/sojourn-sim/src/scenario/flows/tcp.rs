@@ -151,7 +151,8 @@ macro_rules! with_tcp_keys {
                 /// GAIN of the transport `ledbat`, 1 if absent (RFC 6817 wants no more; RFC 7928 §5.4 has 10); others
                 /// ignore it.
                 pub ledbat_gain: Option<f64>,
-                /// How CUBIC's slow start ends before a loss, `none` if absent; others ignore it.
+                /// How CUBIC's slow start ends before a loss. If absent, `none`, but `linux` for the TCP of
+                /// `stack = "linux"`; others ignore it.
                 pub hystart: Option<$crate::scenario::HyStart>,
                 /// CUBIC never grows slower than Reno would (RFC 9438 §4.3), `true` if absent; others ignore it.
                 pub reno_friendly: Option<bool>,

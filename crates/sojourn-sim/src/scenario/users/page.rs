@@ -17,7 +17,7 @@ with_keys_of_users! {
         /// Number of users.
         pub count: u32 = "count::<1>",
         /// Version of HTTP. The transport's keys are those of TCP; of them QUIC has the controller, `hystart` and
-        /// `initial-window`.
+        /// `initial-window`; `stack` is none of its own.
         pub http: HttpOfPage = "HttpOfPage::default",
         /// How servers of HTTP/3 send.
         pub server: Http3Server = "Http3Server::default",
