@@ -5,6 +5,7 @@
 //! of its own (FQ-CoDel, RFC 8290): those of others say nothing then.
 
 use crate::delay::estimate::SentAt;
+use std::cell::Cell;
 
 /// A queue is another one so much later, ns.
 const FAR: i64 = 100_000_000;
@@ -34,12 +35,14 @@ pub(super) struct Queues {
     told: Vec<Told>,
     /// All connections are in one queue.
     shared: bool,
+    /// Where the last packet was looked for: the next is mostly near it.
+    last: Cell<usize>,
 }
 
 impl Queues {
     pub(super) fn of(mut told: Vec<Told>) -> Self {
         told.sort_unstable_by_key(|one| one.sent.1);
-        let mut queues = Self { shared: one_queue(&told), told: Vec::new() };
+        let mut queues = Self { shared: one_queue(&told), told: Vec::new(), last: Cell::default() };
         queues.add(told);
         queues
     }
@@ -55,11 +58,29 @@ impl Queues {
     /// it, each with what it waited.
     pub(super) fn beside(&self, connection: u32, (time, frame): SentAt) -> (Beside, Beside) {
         let queue = if self.shared { 0 } else { connection };
-        let after = self.told.partition_point(|other| (other.connection, other.sent.1) < (queue, frame));
+        let after = self.first_from((queue, frame));
         // Round trips are told in microseconds: the one before may seem to have been sent after it.
         let apart = |other: &Told| ((other.sent.0 - time).abs(), other.delay);
         let at = |place: Option<usize>| self.told.get(place?).filter(|other| other.connection == queue).map(apart);
         (at(after.checked_sub(1)), at(Some(after)))
+    }
+
+    /// Place of the first that is not before this connection and frame: by steps that double, from where the last one
+    /// was found.
+    fn first_from(&self, key: (u32, u64)) -> usize {
+        let before = |other: &Told| (other.connection, other.sent.1) < key;
+        let (told, from) = (self.told.as_slice(), self.last.get().min(self.told.len()));
+        let (mut low, mut high, mut step) = (from, from, 1);
+        while told.get(high).is_some_and(before) {
+            (low, high, step) = (high + 1, high + step, 2 * step);
+        }
+        while low > 0 && !before(&told[low - 1]) {
+            (low, high, step) = (low.saturating_sub(step), low - 1, 2 * step);
+        }
+        let high = high.min(told.len());
+        let place = low + told[low..high].partition_point(before);
+        self.last.set(place);
+        place
     }
 
     /// What any is known to have waited at the most, ns.
@@ -148,6 +169,23 @@ mod tests {
         let alone = [(0, 50e6), (1, 1e6)].repeat(9).into_iter();
         let alone = alone.map(|(frame, delay)| Told { connection: 3, sent: (0, frame), delay, error: 0.0 });
         assert!(Queues::of(alone.collect()).shared);
+    }
+
+    #[test]
+    fn wherever_the_last_was_found_the_next_is_found_in_its_place() {
+        for count in 0..40u64 {
+            let told = |frame: u64| Told { connection: 0, sent: (0, 2 * frame), delay: 0.0, error: 0.0 };
+            let queues = Queues::of((0..count).map(told).collect());
+            for last in 0..=count as usize + 1 {
+                for frame in 0..2 * count + 2 {
+                    queues.last.set(last);
+                    let place = queues.first_from((0, frame));
+                    assert_eq!((place as u64, queues.last.get()), (frame.div_ceil(2).min(count), place));
+                }
+                queues.last.set(last);
+                assert_eq!(queues.first_from((1, 0)) as u64, count, "another connection");
+            }
+        }
     }
 
     #[test]
