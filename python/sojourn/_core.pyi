@@ -278,6 +278,7 @@ def compare_pictures(reference: Any, received: Any) -> tuple[float, float]:
 def match_captures(
     ingress: str | os.PathLike[str],
     egress: str | os.PathLike[str],
+    as_given: bool,
     packets: Callable[[dict[str, Any]], object],
 ) -> str:
     """Compare captures in front of a queue and behind it; hand out the packet log, return the summary (JSON).

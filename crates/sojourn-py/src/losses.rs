@@ -11,18 +11,19 @@ use crate::columns::columns;
 use crate::error::{CaptureError, MisfitError, json};
 
 /// Compare captures in front of a queue and behind it. `packets` takes the packet log in pieces (dicts of NumPy
-/// columns, as [`crate::run::run`] gives them; the cause of a drop is `unknown`). Returns the summary (JSON); raises
+/// columns, as [`crate::run::run`] gives them; the cause of a drop is `unknown`). `as_given`: their order is certain. Returns the summary (JSON); raises
 /// CaptureError if a file cannot be read, MisfitError if the captures do not belong together or are swapped.
 #[pyfunction]
 pub(crate) fn match_captures(
     py: Python<'_>,
     ingress: PathBuf,
     egress: PathBuf,
+    as_given: bool,
     packets: Py<PyAny>,
 ) -> PyResult<String> {
     let mut refused = Ok(());
     let matched = py.detach(|| {
-        sojourn_pcap::matching::match_captures(&ingress, &egress, &mut |rows| {
+        sojourn_pcap::matching::match_captures(&ingress, &egress, as_given, &mut |rows| {
             refused = Python::attach(|py| {
                 py.check_signals()?;
                 packets.call1(py, (table(py, rows)?,)).map(drop)

@@ -139,6 +139,12 @@ mod tests {
         (key, message)
     }
 
+    #[derive(Debug, Deserialize)]
+    #[serde(tag = "kind")]
+    enum Tagged {
+        One {},
+    }
+
     #[test]
     fn an_error_has_its_key() {
         let (key, message) = wrong(json!({ "rows": [{ "length": 1 }, { "length": "x" }] }));
@@ -172,11 +178,6 @@ mod tests {
         assert_eq!(told(json!([1]), "number"), "invalid type: list, expected a number");
         assert_eq!(told(json!(0), "flag"), "invalid type: integer `0`, expected true or false");
         assert_eq!(told(json!(1.5), "count"), "invalid type: number `1.5`, expected a whole number from 0");
-        #[derive(Debug, Deserialize)]
-        #[serde(tag = "kind")]
-        enum Tagged {
-            One {},
-        }
         assert!(matches!(read(&json!({ "kind": "One" })), Ok(Tagged::One {})));
         assert_eq!(
             read::<Tagged>(&json!({ "kind": [] })).unwrap_err().message,
@@ -201,11 +202,6 @@ mod tests {
         assert_eq!(wrong(json!(1)), format!("invalid type: integer `1`, expected {name}"));
         assert_eq!(wrong(json!("on")), "unknown variant `on`, expected `one` or `two`");
         assert!(matches!(read::<Vec<Named>>(&json!(["one", "two"])).unwrap()[..], [Named::One, Named::Two]));
-        #[derive(Debug, Deserialize)]
-        #[serde(tag = "kind")]
-        enum Tagged {
-            One {},
-        }
         assert!(matches!(read(&json!({ "kind": "One" })), Ok(Tagged::One {})));
         assert_eq!(
             read::<Tagged>(&json!({ "kind": "Two" })).unwrap_err().message,

@@ -21,6 +21,7 @@ def losses(
     rate: str | None = None,
     rtt: str | None = None,
     out: Annotated[Path | None, Parameter()] = None,
+    as_given: Flag = False,
     json: Flag = False,
 ) -> int:
     """Match captures in front of a queue and behind it packet by packet: what was lost, when, of which flow.
@@ -49,6 +50,8 @@ def losses(
         Base round-trip time, as 40ms, for the time scales below it.
     out
         Directory for the packet log, the analyses and a report.
+    as_given
+        The captures are in order for certain: do not refuse them where only the other direction loses packets.
     json
         Print everything as one JSON object.
     """
@@ -69,7 +72,7 @@ def losses(
         log = Path(scratch) / "packets.parquet"
         try:
             with log.open("wb") as file:
-                found = compare(ingress, egress, file, rate_bps=bps, rtt_ns=rtt_ns)
+                found = compare(ingress, egress, file, rate_bps=bps, rtt_ns=rtt_ns, as_given=as_given)
         except MisfitError as error:
             warn(str(error))
             return Exit.FAILED
@@ -78,7 +81,7 @@ def losses(
         if out is not None:
             from sojourn.report import write_report
 
-            command = again("losses", ingress, egress, rate=rate, rtt=rtt, out=out)
+            command = again("losses", ingress, egress, rate=rate, rtt=rtt, as_given=as_given, out=out)
             page = write_report(store(found, log, out, command, bps))
     if json:
         print(_json.dumps(plain_json(found), ensure_ascii=False, allow_nan=False))

@@ -37,6 +37,7 @@ def compare(
     *,
     rate_bps: float | None = None,
     rtt_ns: int | None = None,
+    as_given: bool = False,
 ) -> dict[str, Any]:
     """Match two captures and analyse the losses between them.
 
@@ -50,6 +51,8 @@ def compare(
         Rate of the link, for its utilisation.
     rtt_ns
         Base round-trip time, for the time scales below it.
+    as_given
+        Do not refuse captures that only seem to be swapped.
 
     Returns
     -------
@@ -65,7 +68,7 @@ def compare(
         One sentence: a capture cannot be read.
     """
     try:
-        text = write_while(lambda take: _core.match_captures(ingress, egress, take), packets)
+        text = write_while(lambda take: _core.match_captures(ingress, egress, as_given, take), packets)
     except _core.MisfitError as error:
         raise MisfitError(str(error)) from None
     except _core.CaptureError as error:

@@ -64,6 +64,13 @@ pub(super) enum Misfit {
     SamePlace,
 }
 
+impl Misfit {
+    /// The captures may be in order all the same: there are directions in which nothing is lost.
+    pub(super) fn is_doubt(self) -> bool {
+        matches!(self, Self::OtherDirection { .. } | Self::Subset { .. })
+    }
+}
+
 /// Fewer packets say nothing.
 const FEW: u64 = 5;
 
@@ -76,7 +83,7 @@ pub(super) fn cut_otherwise(parts: u64, of: u64) -> Option<Misfit> {
     (parts >= FEW && parts * RECUT > of).then_some(Misfit::CutOtherwise { parts, of })
 }
 
-type Pairs = [(Sample, Sample)];
+pub(super) type Pairs = [(Sample, Sample)];
 
 /// What speaks against two captures that have `pairs` in common; `alone` says of a pair that it is one packet for sure.
 pub(super) fn misfit(found: &Survey, sketches: [&Sketch; 2], pairs: &Pairs) -> Option<Misfit> {

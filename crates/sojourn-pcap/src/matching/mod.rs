@@ -16,9 +16,9 @@ mod parse_frame;
 mod rows;
 
 use crate::read::{Capture, Copies, ReadError, copies_left_out, file_size, name_of};
-use clock_offset::{Survey, survey};
+use clock_offset::{Sketch, Survey, survey};
 use clock_step::{Clock, Step};
-use evidence::{Misfit, cut_otherwise, misfit};
+use evidence::{Misfit, Pairs, cut_otherwise, misfit};
 use matcher::{Counts, Matcher};
 use parse_frame::{Seen, parse_frame};
 pub use rows::{MatchError, Rows};
@@ -146,18 +146,22 @@ impl Reader {
 }
 
 /// Compares two captures. `take` is given the packet log in pieces and may stop the work by returning false; where
-/// there is none yet, it is asked by an empty piece.
+/// there is none yet, it is asked by an empty piece. Where they only seem to be swapped, as nothing is lost in this
+/// direction, they are refused unless their order is `as_given` for certain.
 ///
 /// # Errors
 /// A file cannot be read, is no capture, the two have nothing in common, or `take` does not want more.
-pub fn match_captures(ingress: &Path, egress: &Path, take: Take<'_>) -> Result<Summary, MatchError> {
+pub fn match_captures(ingress: &Path, egress: &Path, as_given: bool, take: Take<'_>) -> Result<Summary, MatchError> {
     for path in [ingress, egress] {
         if file_size(path)?.is_none() {
             let why = "is no regular file: both captures are read three times, so none of them can be a pipe";
             return Err(ReadError::Refused(name_of(path), why).into());
         }
     }
-    let found = survey(ingress, egress, misfit, Misfit::NothingShared, take)?
+    let judge = |found: &Survey, sketches: [&Sketch; 2], pairs: &Pairs| {
+        misfit(found, sketches, pairs).filter(|misfit| !(as_given && misfit.is_doubt()))
+    };
+    let found = survey(ingress, egress, judge, Misfit::NothingShared, take)?
         .map_err(|misfit| MatchError::Misfit(told(misfit, &name_of(ingress), &name_of(egress))))?;
     let mut front = Reader::open(ingress, found.prefix, &found.steps[0], take)?;
     let mut behind = Reader::open(egress, found.prefix, &found.steps[1], take)?;
@@ -206,6 +210,7 @@ pub fn match_captures(ingress: &Path, egress: &Path, take: Take<'_>) -> Result<S
 fn told(misfit: Misfit, first: &str, second: &str) -> String {
     let both = format!("{first} and {second}");
     let turn = "give the capture in front of the queue first, the other second";
+    let sure = "if they are in this order, add --as-given";
     match misfit {
         Misfit::NothingShared => format!(
             "no packet goes from {first} to {second}: expected captures of the same packets in front of a queue and \
@@ -230,12 +235,12 @@ fn told(misfit: Misfit, first: &str, second: &str) -> String {
         Misfit::AgainstTheFlow => format!("{both} are swapped: every packet goes from the second to the first; {turn}"),
         Misfit::OtherDirection { lost, of } => format!(
             "{both} seem swapped: no packet from the first to the second is lost or waits long, but {} of those of the \
-             other direction are lost; {turn}",
+             other direction are lost; {turn}; {sure}",
             percent(lost, of)
         ),
         Misfit::Subset { unseen, of } => format!(
             "{both} seem swapped: all packets of the first are in the second, and {} of those of the second are not in \
-             the first; {turn}",
+             the first; {turn}; {sure}",
             percent(unseen, of)
         ),
         Misfit::SamePlace => format!(

@@ -126,6 +126,14 @@ impl Afters {
         signs[usize::from(acknowledged)].came(Came { at, number, bytes });
     }
 
+    /// A host says that it has so many bytes of a connection: what came last and filled a gap was less.
+    pub(super) fn has(&mut self, host: u32, number: u32, bytes: u64) {
+        let signs = self.hosts[host as usize].as_deref_mut();
+        if let Some(last) = signs.and_then(|[seen, _]| seen.last.as_mut()).filter(|last| last.number == number) {
+            last.bytes = last.bytes.max(bytes);
+        }
+    }
+
     /// A host opens a connection.
     pub(super) fn opened(&mut self, host: u32, number: u32, now: i64) {
         let Some(signs) = &mut self.hosts[host as usize] else { return };
@@ -186,6 +194,19 @@ mod tests {
         // A fifth of them after a while of reading.
         let reads = rounds(|round| if round % 5 == 0 { 60 } else { 2 }, 1, 100);
         assert_eq!(reads.of(HOST, 100, false), after(1000, 60));
+    }
+
+    #[test]
+    fn what_fills_a_gap_brings_what_was_behind_it() {
+        let mut afters = two_hosts();
+        for round in 0..40 {
+            let at = i64::from(round) * 100 * MS;
+            afters.came(HOST, false, at, 7, 1000);
+            [(7, 3000), (7, 2000), (8, 9000)].iter().for_each(|&(number, bytes)| afters.has(HOST, number, bytes));
+            afters.opened(HOST, 100 + round, at + 2 * MS);
+        }
+        assert_eq!(afters.of(HOST, 139, false), Some(After { number: 7, bytes: 3000, wait_ns: 2 * MS as u64 }));
+        assert_eq!(afters.of(HOST, 139, true), None, "what it has it said later");
     }
 
     #[test]

@@ -176,7 +176,12 @@ impl Connection {
         // Whose first packet was lost had sent it by the time of the next, whose number says so.
         let missed = self.missed[by].take().filter(|at| *at > ready);
         let (at, payload) = missed.map_or((now, self.ways[by].last), |at| (at, 0));
-        let told = told.filter(|told| *told < at);
+        let told = told.filter(|told| missed.is_none_or(|missed| *told < missed));
+        // Nor is the answer to a handshake held back.
+        let at_once = match self.turns.is_empty() {
+            true => by == 0 && theirs.syn,
+            false => theirs.acked_at_once(one_segment(theirs.longest, self.ways[by].mss)),
+        };
         let paced = theirs.paced();
         let follows = self.turns.last().is_some_and(|turn| turn.by == (by == 1));
         self.told = [None; 2];
@@ -189,6 +194,8 @@ impl Connection {
             ready,
             ready_payload,
             told,
+            at_once,
+            lacks: self.ways[by].skips,
             paced,
             follows,
             own,
@@ -235,6 +242,7 @@ fn round_trip(ways: &[Way; 2]) -> i64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::raw_turn::LOST;
     use super::super::way::Answer;
     use super::*;
 
@@ -272,21 +280,30 @@ mod tests {
         assert!(connection.turns.iter().all(|raw| (raw.heard_at, raw.own, raw.ready) == ([1000; 2], 1000, 1000)));
     }
 
-    /// Beside the opener: packets as (by, flags, numbers, payload, ms). What its peer, 40 ms away, waited before its
-    /// first turn, ms; packets to it and from it wait for 30 and 200 ms all the while.
-    fn peer_waited(packets: &[(usize, u8, [u32; 2], u32, i64)]) -> Option<u64> {
+    /// A packet: by whom, flags, numbers, payload, ms.
+    type Packet = (usize, u8, [u32; 2], u32, i64);
+
+    /// What the end `far`, 40 ms away, waited before its first turn, ms; packets to it and from it wait for 30 and 200
+    /// ms all the while.
+    fn far_waited(far: usize, packets: &[Packet]) -> Option<u64> {
         const MS: i64 = 1_000_000;
         let mut connection = Connection::new(0, true);
         for &(by, flags, ends, payload, at) in packets {
             connection.segment(by, &Segment::new(ends, flags, payload).with(None, None), None, at * MS, true);
         }
         let [to, from] = [30, 200].map(|wait| (0..200).map(|at| (at * 10 * MS, wait * MS)).collect::<Vec<_>>());
-        let peer = Host { from: &from, to: &to, ..Host::default() };
-        let turns = connection.waited([0, 40 * MS], [Host::default(), peer], [0; 2], [0; 2]);
-        turns.iter().find(|turn| turn.accepted).map(|turn| turn.wait_ns / 1_000_000)
+        let (mut rounds, mut hosts) = ([0; 2], [Host::default(); 2]);
+        (rounds[far], hosts[far]) = (40 * MS, Host { from: &from, to: &to, ..Host::default() });
+        let turns = connection.waited(rounds, hosts, [0; 2], [0; 2]);
+        turns.iter().find(|turn| turn.accepted == (far == 1)).map(|turn| turn.wait_ns / 1_000_000)
     }
 
-    const REQUEST: [(usize, u8, [u32; 2], u32, i64); 3] =
+    /// Beside the opener: what its peer waited.
+    fn peer_waited(packets: &[Packet]) -> Option<u64> {
+        far_waited(1, packets)
+    }
+
+    const REQUEST: [Packet; 3] =
         [(0, SYN, [9, 0], 0, 0), (1, SYN | ACK, [99, 10], 0, 270), (0, ACK, [10, 100], 50, 270)];
 
     #[test]
@@ -301,8 +318,30 @@ mod tests {
             peer_waited(&[&REQUEST[..], &[(1, ACK, [100, 60], 0, said), (1, ACK, [100, 60], 900, at)]].concat())
         };
         assert_eq!(answer(580, 610), Some(70), "its acknowledgement was held back");
+        assert_eq!([580, 581].map(|at| answer(580, at)), [Some(0), Some(41)], "it would have gone with the answer");
         assert_eq!(answer(700, 710), Some(50), "it was sent again, or the request was");
         assert_eq!(answer(545, 1545), Some(1005));
+    }
+
+    #[test]
+    fn who_answers_a_handshake_or_more_than_a_segment_does_so_at_once() {
+        let ends = |ack| [(1, ACK, [100, ack], 0, 580), (1, ACK, [100, ack], 900, 610)];
+        let request = |second| [&REQUEST[..], &[(0, ACK, [60, 100], second, 270)]].concat();
+        let answer = |second, rest: &[Packet]| peer_waited(&[&request(second), rest].concat());
+        assert_eq!(answer(1, &ends(61)), Some(30), "its acknowledgement was not held back");
+        assert_eq!(answer(1, &ends(61)[1..]), Some(0), "it went with the answer");
+        let opened = [(0, SYN, [9, 0], 0, 0), (1, SYN | ACK, [99, 10], 0, 0)];
+        let first = [(0, ACK, [10, 100], 0, 300), (0, ACK, [10, 100], 50, 305)];
+        assert_eq!(far_waited(0, &[&opened[..], &first].concat()), Some(5));
+        assert_eq!(far_waited(0, &[&opened[..], &first[1..]].concat()), Some(0));
+        assert_eq!(far_waited(0, &first[1..]), Some(35), "nothing is known of a handshake");
+    }
+
+    #[test]
+    fn what_is_sent_again_after_two_round_trips_for_what_was_lost_tells_of_no_thinking() {
+        let answer = |gap: u32, at| peer_waited(&[&REQUEST[..], &[(1, ACK, [100 + gap, 60], 900, at)]].concat());
+        assert_eq!([619, 620].map(|at| answer(900, at)), [Some(79), Some(LOST / 1_000_000)]);
+        assert_eq!(answer(0, 620), Some(80));
     }
 
     #[test]
@@ -327,7 +366,7 @@ mod tests {
         ];
         assert_eq!(peer_waited(&[&REQUEST[..], &halves].concat()), Some(0));
         let later = [(1, ACK, [100, 160], 0, 1000), (1, ACK, [100, 160], 900, 1900)];
-        assert_eq!(peer_waited(&[&REQUEST[..], &halves[..3], &later].concat()), Some(930));
+        assert_eq!(peer_waited(&[&REQUEST[..], &halves[..3], &later].concat()), Some(900));
     }
 
     #[test]

@@ -2,12 +2,19 @@
 
 use super::connection::Connection;
 use super::datagrams::Datagrams;
+use super::level::Data;
 use super::sides::Hosts;
 use super::way::Way;
 use crate::decode::Address;
+use std::collections::BTreeMap;
 
 /// An end: address and port.
 pub(super) type Host = (Address, u16);
+
+/// Bytes of data that passed one way. A number that was damaged is not believed: a packet has 64 KiB at most.
+fn bytes(way: &Way) -> i64 {
+    way.end.saturating_sub(way.begin).clamp(0, way.data_pkts as i64 * (1 << 16))
+}
 
 /// What is kept of it, packet by packet.
 #[derive(Debug)]
@@ -25,11 +32,10 @@ impl Kept {
         }
     }
 
-    /// Bytes of data that passed, and one. A number that was damaged is not believed: a packet has 64 KiB at most.
+    /// Bytes of data that passed, and one.
     fn bytes(&self) -> i64 {
-        let of = |way: &Way| way.end.saturating_sub(way.begin).clamp(0, way.data_pkts as i64 * (1 << 16));
         1 + match self {
-            Self::Tcp(connection) => connection.ways.iter().map(of).sum::<i64>(),
+            Self::Tcp(connection) => connection.ways.iter().map(bytes).sum::<i64>(),
             Self::Udp(datagrams) => datagrams.turns.iter().map(|datagram| datagram.bytes as i64).sum(),
         }
     }
@@ -87,6 +93,24 @@ impl Entry {
     }
 }
 
+/// What came from each host by TCP, and went to it.
+pub(super) fn data(entries: &[Entry]) -> BTreeMap<Address, [Data; 2]> {
+    let mut found: BTreeMap<Address, [Data; 2]> = BTreeMap::new();
+    for entry in entries {
+        let Kept::Tcp(connection) = &entry.kept else { continue };
+        for (way, ends) in
+            connection.ways.iter().zip([[entry.opener.0, entry.acceptor.0], [entry.acceptor.0, entry.opener.0]])
+        {
+            for (host, to) in ends.into_iter().zip([0, 1]) {
+                let data = &mut found.entry(host).or_default()[to];
+                data.packets += way.data_pkts;
+                data.bytes += bytes(way) as u64;
+            }
+        }
+    }
+    found
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -117,6 +141,19 @@ mod tests {
             let found = ["tcp", "quic", "udp"].map(|protocol| serves(ports, protocol));
             assert_eq!(found, [[-1001, 1001], [-1001, 1001], [0, 0]]);
         }
+    }
+
+    #[test]
+    fn what_one_end_sent_came_from_it_and_went_to_the_other() {
+        let entry = |bytes: [i64; 2]| {
+            let mut connection = Connection::new(0, true);
+            bytes.iter().zip(&mut connection.ways).for_each(|(bytes, way)| _ = way.data((0, *bytes), 2, 5));
+            let (kept, [opener, acceptor]) = (Kept::Tcp(Box::new(connection)), [0, 1].map(|n| (Address(n), 443)));
+            Entry { opener, acceptor, numbers: [0, 1], kept, ecn: Default::default() }
+        };
+        let found = data(&[entry([300, 9000]), entry([200, 1000])]);
+        let of = |host| found[&Address(host)].map(|data| (data.packets, data.bytes));
+        assert_eq!([of(0), of(1)], [[(4, 500), (4, 10_000)], [(4, 10_000), (4, 500)]]);
     }
 
     #[test]

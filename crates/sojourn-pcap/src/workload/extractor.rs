@@ -4,7 +4,7 @@ use super::after::{After, Afters};
 use super::connection::Connection;
 use super::datagrams::Datagrams;
 use super::ends::{self, Ends, quic_answers};
-use super::entry::{Entry, Host, Kept};
+use super::entry::{self, Entry, Host, Kept};
 use super::first_flight::InitialWindows;
 use super::header::extra;
 use super::lost;
@@ -123,7 +123,9 @@ impl Extractor {
                 // A FIN is none of what came, and is acknowledged as a byte.
                 let come = theirs.acked.min(theirs.end);
                 if come > acked {
-                    self.afters.came(numbers[by], true, now, place, (come - theirs.begin).max(0) as u64);
+                    let come = (come - theirs.begin).max(0) as u64;
+                    self.afters.has(numbers[by], place, come);
+                    self.afters.came(numbers[by], true, now, place, come);
                 }
                 self.turns += connection.turns.len() - before;
                 acknowledged = (connection.ways[1 - by].acked - acked).max(0) as u64;
@@ -215,7 +217,7 @@ impl Extractor {
     /// The workload of all frames so far. `clients` says of a host whether it is a client, if that is known.
     #[must_use]
     pub fn finish(mut self, clients: &dyn Fn(Address) -> Option<bool>) -> Workload {
-        self.waits.settle();
+        self.waits.settle(&entry::data(&self.entries));
         let (first, last) = self.span.unwrap_or((0, 0));
         for (host, bytes) in self.entries.iter().flat_map(Entry::serves) {
             self.hosts.entry(host).or_default().serves += bytes;

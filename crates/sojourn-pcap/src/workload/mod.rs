@@ -18,6 +18,7 @@
 //! front of the capture where that is known.
 
 mod after;
+mod beside;
 mod connection;
 mod datagrams;
 mod ends;
@@ -25,6 +26,7 @@ mod entry;
 mod extractor;
 mod first_flight;
 mod header;
+mod level;
 mod looks;
 mod lost;
 mod on_link;

@@ -4,7 +4,8 @@
 //! less. But packets that pass a queue one right after the other wait for the same time. Where what a host's packets
 //! wait differs by a constant from what packets beside them do whose base is known, while that rises and falls, they
 //! share a queue, and the constant is what the base holds of it. They share its link, too: what a long packet takes on
-//! it.
+//! it. Connections of one host have one base, so those that are too short are compared together.
+//! Where no base is known, [`super::level`] says what they lack at least.
 
 use crate::delay::host::transmission::Transmission;
 use std::collections::BTreeMap;
@@ -19,7 +20,9 @@ const LITTLE: i64 = 1_000_000;
 pub(super) type Told = Vec<(i64, i64)>;
 
 /// Packets beside others without which nothing is a constant.
-const LEAST: usize = 50;
+pub(super) const LEAST: usize = 20;
+/// A full frame of Ethernet, bytes.
+pub(super) const LONG: u16 = 1514;
 /// Of a hundred waits or differences, in order, most lie between the tenth and the ninetieth.
 const OUTER: usize = 10;
 /// What is known rises and falls by so many times more than what is to be constant.
@@ -29,8 +32,28 @@ const STEADY: i64 = 2;
 #[derive(Debug, Default)]
 pub(super) struct Lacking {
     pub(super) told: Told,
+    /// What these waits leave of its round trips, ns, if that is known.
+    pub(super) left: Option<i64>,
     /// What this one lacks, if others tell; it is no longer missing then.
     pub(super) lacks: Option<i64>,
+    /// What it lacks at least, as others of its queue tell that lack something too; likewise.
+    pub(super) lacks_at_least: Option<i64>,
+}
+
+impl Lacking {
+    /// What others say that it lacks, at least.
+    fn told_by_others(&self) -> Option<i64> {
+        self.lacks.or(self.lacks_at_least)
+    }
+
+    pub(super) fn raise(&mut self, lacks: i64) {
+        self.told.iter_mut().for_each(|(_, wait)| *wait = wait.saturating_add(lacks).max(0));
+    }
+
+    /// No others have told anything yet.
+    pub(super) fn is_open(&self) -> bool {
+        self.told_by_others().is_none()
+    }
 }
 
 /// What the packets of a flow tell of its shortest round trip: how many they are, and what of it their waits leave, ns.
@@ -41,32 +64,69 @@ pub(super) struct Round {
 }
 
 /// What is told of a host's packets of one direction: of those that met an empty queue, and by flow of others; what the
-/// transmission of long ones takes.
+/// transmission of long ones takes, how many went that way if most are long, and the shortest round trip of the host
+/// that was seen.
 #[derive(Debug)]
 pub(super) struct Way<'a> {
     pub(super) known: Told,
     pub(super) lacking: BTreeMap<Flow, Lacking>,
     pub(super) own: &'a mut Transmission,
+    pub(super) long: Option<u64>,
+    pub(super) shortest: i64,
 }
 
 impl Way<'_> {
+    /// How long before they are seen the transmission of most packets begins, where their waits end there.
+    pub(super) fn earlier(&self, ahead: bool) -> i64 {
+        if ahead || self.long.is_none() { 0 } else { self.own.of(LONG) as i64 }
+    }
+
+    /// What those lack of which no others have told yet, beside what is `known` of the same queue.
+    pub(super) fn differ(&self, known: &[(i64, i64)], ahead: bool) -> Vec<(Flow, i64)> {
+        let (mut found, mut short, mut together) = (Vec::new(), Vec::new(), Told::new());
+        let earlier = self.earlier(ahead);
+        for (&number, flow) in self.lacking.iter().filter(|(_, flow)| flow.is_open()) {
+            if let Some(lacks) = lacks((&flow.told, earlier), known, ahead) {
+                found.push((number, lacks));
+            } else if let Some(left) = flow.left {
+                short.push((number, left));
+                together.extend(flow.told.iter().map(|(at, wait)| (*at, wait.saturating_add(left))));
+            }
+        }
+        together.sort_unstable();
+        // Their base less than nothing.
+        if let Some(base) = lacks((&together, earlier), known, ahead) {
+            found.extend(short.iter().map(|(number, left)| (*number, left.saturating_add(base))));
+        }
+        found
+    }
+
     /// Set right what is of the same queue as what is `known`; returns what is known more.
     fn raise(&mut self, known: &Told, link: Option<Transmission>, ahead: bool) -> Told {
         let (mut raised, mut shared) = (Told::new(), false);
-        for flow in self.lacking.values_mut().filter(|flow| flow.lacks.is_none()) {
-            flow.lacks = lacks(&flow.told, known, ahead);
-            let Some(lacks) = flow.lacks else { continue };
-            flow.told.iter_mut().for_each(|(_, wait)| *wait = wait.saturating_add(lacks).max(0));
-            raised.extend_from_slice(&flow.told);
+        let earlier = self.earlier(ahead);
+        for (number, lacks) in self.differ(known, ahead) {
+            let Some(flow) = self.lacking.get_mut(&number) else { continue };
+            flow.raise(lacks);
+            flow.lacks = Some(lacks);
+            raised.extend(began(&flow.told, earlier));
             shared = true;
         }
         if let Some(link) = link.filter(|_| !self.own.known())
-            && (shared || lacks(&self.known, known, ahead).is_some())
+            && (shared || lacks((&self.known, earlier), known, ahead).is_some())
         {
             *self.own = link;
-            raised.extend_from_slice(&self.known);
+            raised.extend(began(&self.known, earlier));
         }
         raised
+    }
+
+    /// Of round trips that these waits leave less is left, as what went the other way lacks something.
+    pub(super) fn leave(&mut self, other: &Self) {
+        for (number, flow) in self.lacking.iter_mut().filter(|(_, flow)| flow.is_open()) {
+            let lacks = other.lacking.get(number).and_then(Lacking::told_by_others);
+            flow.left = flow.left.zip(lacks).map(|(left, lacks)| left.saturating_sub(lacks)).or(flow.left);
+        }
     }
 
     /// All that is told, taken from here: of a long capture there is no room for it twice.
@@ -89,12 +149,16 @@ pub(super) fn settle(ways: &mut [Way<'_>], ahead: bool) {
         way.lacking.values_mut().for_each(|flow| flow.told.sort_unstable());
     }
     // Of a long capture what is known is held twice only where that may set something right.
-    if ways.iter().all(|way| way.lacking.is_empty() && (link.is_none() || way.own.known())) {
+    let open = |way: &Way<'_>| way.lacking.values().any(Lacking::is_open);
+    if ways.iter().all(|way| !open(way) && (link.is_none() || way.own.known())) {
         return;
     }
     let tells = || ways.iter().filter(|way| link.is_none() || way.own.known());
     let mut known = Told::with_capacity(tells().map(|way| way.known.len()).sum());
-    tells().for_each(|way| known.extend_from_slice(&way.known));
+    for way in tells() {
+        let settled = way.lacking.values().filter(|flow| flow.lacks.is_some()).map(|flow| &flow.told);
+        settled.chain([&way.known]).for_each(|told| known.extend(began(told, way.earlier(ahead))));
+    }
     loop {
         known.sort_unstable();
         let raised: Told = ways.iter_mut().flat_map(|way| way.raise(&known, link, ahead)).collect();
@@ -111,11 +175,13 @@ pub(super) fn settle(ways: &mut [Way<'_>], ahead: bool) {
 pub(super) fn round(ways: [&Way<'_>; 2], rounds: &BTreeMap<Flow, Round>, calm: [bool; 2]) -> Option<i64> {
     let (mut found, mut at_most) = (Vec::new(), Vec::new());
     for (flow, round) in rounds {
-        let lacks = [0, 1].map(|to| match ways[to].lacking.get(flow) {
+        let lacking = [0, 1].map(|to| ways[to].lacking.get(flow));
+        let lacks = [0, 1].map(|to| match lacking[to] {
             Some(flow) => flow.lacks.or(calm[to].then_some(0)),
             None => Some(0),
         });
-        let left = lacks.iter().flatten().fold(round.left, |left, lacks| left.saturating_sub(*lacks));
+        let at_least = [0, 1].map(|to| lacks[to].or(lacking[to]?.lacks_at_least));
+        let left = at_least.iter().flatten().fold(round.left, |left, lacks| left.saturating_sub(*lacks));
         at_most.push((left, round.packets));
         if lacks.iter().all(Option::is_some) {
             found.push((left, round.packets));
@@ -144,13 +210,18 @@ pub(super) fn calm(ways: &[Way<'_>]) -> bool {
     waits.len() >= LEAST && *waits.select_nth_unstable(outer).1 < LITTLE
 }
 
-/// What `told` lacks, if it is of the same queue as what is `known`; less than nothing if it is more than that waited.
-fn lacks(told: &[(i64, i64)], known: &[(i64, i64)], ahead: bool) -> Option<i64> {
+/// What was told of packets, at the times at which their transmission began.
+pub(super) fn began(told: &[(i64, i64)], earlier: i64) -> impl Iterator<Item = (i64, i64)> {
+    told.iter().map(move |(at, wait)| (at.saturating_sub(earlier), *wait))
+}
+
+/// What `told` lacks, whose packets are seen so much later than their transmission begins, if it is of the same queue as what is `known`; less than nothing if it is more than that waited.
+pub(super) fn lacks((told, earlier): (&[(i64, i64)], i64), known: &[(i64, i64)], ahead: bool) -> Option<i64> {
     if told.len() < LEAST {
         return None;
     }
-    let beside = |&(at, wait): &(i64, i64)| between(known, at, ahead).map(|other| (other, other.saturating_sub(wait)));
-    let (mut others, mut differences): (Vec<i64>, Vec<i64>) = told.iter().filter_map(beside).unzip();
+    let beside = |(at, wait): (i64, i64)| between(known, at, ahead).map(|other| (other, other.saturating_sub(wait)));
+    let (mut others, mut differences): (Vec<i64>, Vec<i64>) = began(told, earlier).filter_map(beside).unzip();
     if differences.len() < LEAST {
         return None;
     }
@@ -191,9 +262,9 @@ mod tests {
     /// Of flows that lack so many ms: they are told of from `first` on.
     fn way<'a>(known: Told, lacking: &[(i64, i64)], own: &'a mut Transmission) -> Way<'a> {
         let flow = |(n, &(first, lacks)): (usize, &(i64, i64))| {
-            ((0, n as u32), Lacking { told: sawtooth(first, lacks), lacks: None })
+            ((0, n as u32), Lacking { told: sawtooth(first, lacks), ..Lacking::default() })
         };
-        Way { known, lacking: lacking.iter().enumerate().map(flow).collect(), own }
+        Way { known, lacking: lacking.iter().enumerate().map(flow).collect(), own, long: None, shortest: i64::MAX }
     }
 
     #[test]
@@ -213,7 +284,8 @@ mod tests {
                 way(Told::new(), &[(0, -8)], more),
             ];
             settle(&mut ways, ahead);
-            let whole = |told: &Told, first| lacks(told, &sawtooth(first, 0), ahead).is_some_and(|lacks| lacks < MS);
+            let whole =
+                |told: &Told, first| lacks((told, 0), &sawtooth(first, 0), ahead).is_some_and(|lacks| lacks < MS);
             assert!(whole(&ways[2].take_told(), 0) && whole(&ways[1].take_told(), 2400), "{ahead}");
             assert_eq!(ways.each_ref().map(|way| way.own.ns_per_byte), [1000.0, 1000.0, 1000.0, 0.0, 1000.0]);
             assert_eq!((ways[3].take_told(), ways[4].take_told()), (still, sawtooth(0, 0)));
@@ -271,17 +343,17 @@ mod tests {
         let [a, b, c] = &mut own;
         let told = |little: i64| (0..100).map(|at| (at, if at < little { LITTLE - 1 } else { LITTLE })).collect();
         assert!(calm(&[way(told(90), &[], a)]) && !calm(&[way(told(89), &[], b)]));
-        assert!(!calm(&[way((0..49).map(|at| (at, 0)).collect(), &[], c)]), "they are few");
+        assert!(!calm(&[way((0..LEAST as i64 - 1).map(|at| (at, 0)).collect(), &[], c)]), "they are few");
     }
 
     #[test]
     fn another_queue_tells_nothing() {
         let known = sawtooth(0, 0);
         let still: Told = (0..200).map(|at| (at * 10 * MS + 7, 12 * MS)).collect();
-        assert_eq!(lacks(&still, &known, true), None, "it does not rise and fall with this one");
-        assert_eq!(lacks(&known, &still, true), None, "nor is this one at rest");
-        assert_eq!(lacks(&known[..LEAST - 1], &sawtooth(0, 0), true), None, "they are few");
-        assert_eq!(lacks(&sawtooth(0, -8), &known, true), Some(-8 * MS), "who waited longer");
-        assert_eq!(lacks(&sawtooth(5000, 8), &known, true), None, "it was at another time");
+        assert_eq!(lacks((&still, 0), &known, true), None, "it does not rise and fall with this one");
+        assert_eq!(lacks((&known, 0), &still, true), None, "nor is this one at rest");
+        assert_eq!(lacks((&known[..LEAST - 1], 0), &sawtooth(0, 0), true), None, "they are few");
+        assert_eq!(lacks((&sawtooth(0, -8), 0), &known, true), Some(-8 * MS), "who waited longer");
+        assert_eq!(lacks((&sawtooth(5000, 8), 0), &known, true), None, "it was at another time");
     }
 }

@@ -28,6 +28,10 @@ pub(super) struct RawTurn {
     pub(super) ready: i64,
     pub(super) ready_payload: u32,
     pub(super) told: Option<i64>,
+    /// It said so at once, by itself or with these data.
+    pub(super) at_once: bool,
+    /// Something of it that is before its first packet did not pass.
+    pub(super) lacks: bool,
     /// If it did not, when that would have passed by the pace at which it got what came before.
     pub(super) paced: Option<i64>,
     /// It was the end's own turn before, too.
@@ -120,10 +124,17 @@ impl RawTurn {
         let [told, paced] = [self.told, self.paced].map(|said| said.map(since));
         // Where each flow has its queue, the last of a flow waited longest, of which nothing else tells.
         let whole = paced.map_or(whole, |paced| whole.min(paced));
+        // The last of what was lost is sent again after two round trips (TLP, RFC 8985 §7.2).
+        if self.lacks && told.unwrap_or(whole) >= end.round.saturating_mul(2) {
+            return None;
+        }
+        // Data go with an answer that is held back, so one that went just before them was not.
         match told {
+            Some(told) if self.at_once || told < NEAR_NS => Some(told),
             Some(told) if known => Some(whole.clamp(told, told.saturating_add(DELAYED_ACK_NS))),
             Some(told) => Some(whole.min(told)),
             None if whole >= LEAST_TIMEOUT_NS => None,
+            None if self.at_once => Some(0),
             None if known => Some(whole),
             None => Some(whole.min(DELAYED_ACK_NS)),
         }

@@ -4,6 +4,8 @@
 //! than the one before it still had to wait at that time; where they are seen as they leave, no less than the one
 //! behind it had waited by then.
 
+use super::beside::{self, Beside};
+use super::level::{self, Data};
 use super::queue::{self, Flow, Lacking, Round, Told, Way};
 use super::way::Answer;
 use crate::Meter;
@@ -37,6 +39,9 @@ pub(super) struct Waits {
     /// What flows tell of the shortest round trips of hosts, and those, as no echo and most flows tell.
     flows: BTreeMap<Address, BTreeMap<Flow, Round>>,
     rounds: BTreeMap<Address, i64>,
+    /// Who tells of a host's packets between its own, by how much that one's wait more, and how much earlier than seen
+    /// their transmission begins.
+    beside: BTreeMap<Side, (Address, [i64; 2])>,
     kept: usize,
 }
 
@@ -51,6 +56,8 @@ impl std::fmt::Debug for Waits {
 pub(super) struct Host<'a> {
     pub(super) from: &'a [(i64, i64)],
     pub(super) to: &'a [(i64, i64)],
+    /// What others waited in the same queues, from them and to them.
+    pub(super) beside: [Beside<'a>; 2],
     /// What the transmission of long packets takes, from the host and to it.
     pub(super) own: [Transmission; 2],
     /// Its shortest round trip as stamps and others tell.
@@ -76,15 +83,17 @@ impl Waits {
                 let host = finalized.remote(sample.flow);
                 let waited = (sample.time_ns, sample.delay_ns.max(0.0) as i64);
                 let side = (host, sample.toward);
+                let left = finalized.round_trip(sample.flow).map(|left| left as i64);
                 if finalized.is_whole(sample.flow, sample.toward) {
                     self.told.entry(side).or_default().push(waited);
                 } else {
                     let flow = self.lacking.entry(side).or_default().entry((self.logs, sample.flow)).or_default();
                     flow.told.push(waited);
+                    flow.left = left.filter(|left| is_told(*left));
                 }
-                if let Some(left) = finalized.round_trip(sample.flow) {
+                if let Some(left) = left {
                     let round = self.flows.entry(host).or_default().entry((self.logs, sample.flow)).or_default();
-                    (round.packets, round.left) = (round.packets + 1, left as i64);
+                    (round.packets, round.left) = (round.packets + 1, left);
                 }
                 self.kept += 1;
             }
@@ -92,8 +101,8 @@ impl Waits {
         self.logs += 1;
     }
 
-    /// All that the frames so far tell.
-    pub(super) fn settle(&mut self) {
+    /// All that the frames so far tell; `data` is what came from each host, and went to it.
+    pub(super) fn settle(&mut self, data: &BTreeMap<Address, [Data; 2]>) {
         self.take();
         self.own = self.told.keys().chain(self.lacking.keys()).map(|(host, _)| (*host, Default::default())).collect();
         let hosts = &self.meter.hosts().all;
@@ -104,26 +113,53 @@ impl Waits {
         let hosts_of: Vec<Address> = self.own.keys().copied().collect();
         let mut sides: [Vec<Way<'_>>; 2] = Default::default();
         for (host, [from, to]) in &mut self.own {
+            let left = self
+                .flows
+                .get(host)
+                .into_iter()
+                .flat_map(BTreeMap::values)
+                .map(|flow| flow.left)
+                .filter(|left| is_told(*left))
+                .min();
+            let echo = self.rounds.get(host).copied().unwrap_or(i64::MAX);
+            let shortest = left.map_or(echo, |left| left.min(echo));
             for (own, to) in [(from, false), (to, true)] {
                 let known = self.told.remove(&(*host, to)).unwrap_or_default();
                 let lacking = self.lacking.remove(&(*host, to)).unwrap_or_default();
-                sides[usize::from(to)].push(Way { known, lacking, own });
+                let [this, back] = [to, !to].map(|to| data.get(host).copied().unwrap_or_default()[usize::from(to)]);
+                let long = this.is_long(back).then_some(this.packets);
+                sides[usize::from(to)].push(Way { known, lacking, own, long, shortest });
             }
         }
         let [from, to] = &mut sides;
         queue::settle(from, false);
         queue::settle(to, true);
+        level::of_both(&mut sides);
+        let [from, to] = &mut sides;
         let calm = [queue::calm(from), queue::calm(to)];
         let both = from.iter_mut().zip(to.iter_mut());
         let settled = both.zip(&hosts_of).map(|((from, to), host)| {
             let flows = self.flows.remove(host).unwrap_or_default();
-            (*host, queue::round([&*from, &*to], &flows, calm), [from.take_told(), to.take_told()])
+            let round = queue::round([&*from, &*to], &flows, calm);
+            (*host, round, from.earlier(false), [from.take_told(), to.take_told()])
         });
-        for (host, round, told) in settled.collect::<Vec<_>>() {
+        let mut begins: BTreeMap<Address, i64> = BTreeMap::new();
+        for (host, round, earlier, told) in settled.collect::<Vec<_>>() {
+            begins.insert(host, earlier);
             let least = self.rounds.entry(host).or_insert(i64::MAX);
             *least = (*least).min(round.unwrap_or(i64::MAX));
             for (told, to) in told.into_iter().zip([false, true]).filter(|(told, _)| !told.is_empty()) {
                 self.told.insert((host, to), told);
+            }
+        }
+        for to in [false, true] {
+            let earlier = |host: &Address| if to { 0 } else { begins.get(host).copied().unwrap_or(0) };
+            let of = self.told.iter().filter(|((_, toward), _)| *toward == to);
+            let (hosts, told): (Vec<_>, Vec<_>) =
+                of.map(|((host, _), told)| (*host, (told.as_slice(), earlier(host)))).unzip();
+            for (host, found) in hosts.iter().zip(beside::find(&told, to)) {
+                let Some((other, more)) = found else { continue };
+                self.beside.insert((*host, to), (hosts[other], [more, told[other].1]));
             }
         }
     }
@@ -155,7 +191,12 @@ impl Waits {
     pub(super) fn of(&self, host: Address) -> Host<'_> {
         let [from, to] = [false, true].map(|to| self.told.get(&(host, to)).map_or(&[][..], Vec::as_slice));
         let own = self.own.get(&host).copied().unwrap_or_default();
-        Host { from, to, own, round: self.rounds.get(&host).copied() }
+        let beside = [false, true].map(|to| {
+            let Some((other, [more, earlier])) = self.beside.get(&(host, to)) else { return Beside::default() };
+            let told = self.told.get(&(*other, to)).map_or(&[][..], Vec::as_slice);
+            Beside { told, more: *more, earlier: *earlier }
+        });
+        Host { from, to, beside, own, round: self.rounds.get(&host).copied() }
     }
 }
 
@@ -169,18 +210,38 @@ impl Host<'_> {
 
     /// True if something is known of packets from it, then nearly all is, and of those to it that were seen by then.
     pub(super) fn is_known(&self, at: i64) -> bool {
-        !self.from.is_empty() && self.to.first().is_some_and(|(first, _)| *first <= at)
+        let mut to = [self.to, self.beside[1].told].into_iter().filter_map(<[_]>::first);
+        !self.from.is_empty() && to.any(|(first, _)| *first <= at)
+    }
+
+    /// What a packet seen `at` waited: as others of its queue tell between its own.
+    fn waited(&self, at: i64, to: bool, payload: u32) -> i64 {
+        let (own, beside) = (if to { self.to } else { self.from }, self.beside[usize::from(to)]);
+        let begins = if to { at } else { at.saturating_sub(transmission(self.own[0], payload)) };
+        let others = || {
+            let other = queue::between(beside.told, begins.saturating_add(beside.earlier), to);
+            other.map(|wait| wait.saturating_sub(beside.more).max(0))
+        };
+        match own.binary_search_by_key(&at, |(time, _)| *time) {
+            Ok(_) => waited(own, at, to),
+            Err(_) => others().unwrap_or_else(|| waited(own, at, to)),
+        }
     }
 
     /// When a packet from the host that was seen `at` would have been, without queues and as short as any.
     pub(super) fn went(&self, at: i64, payload: u32) -> i64 {
-        at.saturating_sub(waited(self.from, at, false)).saturating_sub(transmission(self.own[0], payload))
+        at.saturating_sub(self.waited(at, false, payload)).saturating_sub(transmission(self.own[0], payload))
     }
 
     /// When a packet to the host that was seen `at` had left the queues behind it, as a short one would be seen.
     pub(super) fn came(&self, at: i64, payload: u32) -> i64 {
-        at.saturating_add(waited(self.to, at, true)).saturating_add(transmission(self.own[1], payload))
+        at.saturating_add(self.waited(at, true, payload)).saturating_add(transmission(self.own[1], payload))
     }
+}
+
+/// Of bases that nothing tells nothing is left, or no end of it.
+fn is_told(left: i64) -> bool {
+    (1..i64::MAX).contains(&left)
 }
 
 fn transmission(own: Transmission, payload: u32) -> i64 {
@@ -224,6 +285,24 @@ mod tests {
         // That this very packet waited, as others tell, is less certain than that none was quicker.
         let told = [(100, 50), (260, 50)];
         assert_eq!(Host { from: &told, to: &told, ..Host::default() }.round(&answer(160, 0, 0)), 160);
+    }
+
+    #[test]
+    fn between_the_packets_of_a_host_others_of_its_queue_tell() {
+        let own = [Transmission { short: 66, ns_per_byte: 0.01 }, Transmission::default()];
+        let (few, others) = ([(100, 50), (900, 50)], [(190, 70), (210, 90)]);
+        let beside = Beside { told: &others, more: 10, earlier: 0 };
+        let host = Host { from: &few, to: &few, beside: [beside; 2], own, ..Host::default() };
+        // Its own, then as the others less what these wait more, then where nobody tells.
+        assert_eq!([100, 190, 200, 400].map(|at| host.came(at, 0) - at), [50, 60, 70, 0]);
+        assert_eq!([100, 190, 200, 400].map(|at| at - host.went(at, 0)), [50, 60, 70, 0]);
+        // A packet of 1000 bytes took 10: it began to leave when the other one did.
+        assert_eq!(200 - host.went(200, 1000), 60 + 10);
+        let later = Host { beside: [Beside { earlier: 10, ..beside }; 2], ..host };
+        assert_eq!([200 - later.went(200, 1000), 190 - later.went(190, 0)], [70 + 10, 70]);
+        // What the others tell is told of it before its own first.
+        assert_eq!([50, 100, 189, 190].map(|at| Host { to: &[], ..host }.is_known(at)), [false, false, false, true]);
+        assert!(host.is_known(100) && !Host { from: &[], ..host }.is_known(300));
     }
 
     #[test]

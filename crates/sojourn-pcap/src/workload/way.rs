@@ -41,6 +41,8 @@ pub(super) struct Way {
     pub(super) cut: u32,
     /// When the other end first acknowledged anything of it, be it the SYN.
     pub(super) opened: Option<i64>,
+    /// Its last new data passed without what is before them.
+    pub(super) skips: bool,
     /// Acknowledgement that its last new data carried.
     pub(super) heard: i64,
     /// Packets of it were seen; its SYN was; its FIN was; it was reset.
@@ -125,6 +127,7 @@ impl Way {
         if new <= 0 {
             return 0;
         }
+        self.skips = start > self.end;
         self.end = end;
         self.last = payload;
         self.probe.get_or_insert((end, (now, payload)));
@@ -166,7 +169,7 @@ impl Way {
         let end = ack.min(self.end + i64::MAX / 4) - i64::from(self.fin);
         let unseen = (end - self.end).max(0);
         if unseen > 0 {
-            self.end = end;
+            (self.end, self.skips) = (end, false);
             self.sent_at = now;
         }
         unseen as u64
@@ -180,6 +183,13 @@ impl Way {
         let stood = self.sent_at < first_at.saturating_sub(self.answered_in()?);
         let share = (self.acked - before) as f64 / (before - first).max(1) as f64;
         stood.then(|| at.saturating_add((at.saturating_sub(first_at) as f64 * share) as i64))
+    }
+
+    /// Whether what the other end acknowledged last was more than a segment of this size. It holds back no answer to
+    /// that (RFC 9293 §3.8.6.3): one to every second segment goes at once.
+    pub(super) fn acked_at_once(&self, segment: u32) -> bool {
+        let [(before, _), _] = self.acked_before;
+        segment > 0 && self.acked - before > i64::from(segment)
     }
 
     /// True if all that it has sent was acknowledged.

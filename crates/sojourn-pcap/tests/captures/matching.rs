@@ -39,7 +39,7 @@ fn between(
     let front = capture(&format!("{name}-in"), ingress, 0);
     let behind = capture(&format!("{name}-out"), egress, OFFSET_NS);
     let mut fates = Vec::new();
-    let summary = match_captures(&front, &behind, &mut |rows| {
+    let summary = match_captures(&front, &behind, false, &mut |rows| {
         fates.extend(rows.depart_ns.iter().copied().zip(rows.drop_cause.iter().copied()));
         true
     });
@@ -102,7 +102,7 @@ fn what_is_on_a_longer_way_when_the_second_capture_ends_is_not_lost() {
     for (lost, told) in [(1951, 1), (1991, 0)] {
         let behind = (0..2000).filter(|&number| number != lost && leaves(number) <= arrives(1999));
         let behind = file("out", behind.map(|number| (leaves(number), number)).collect());
-        let summary = match_captures(&front, &behind, &mut |_| true).unwrap();
+        let summary = match_captures(&front, &behind, false, &mut |_| true).unwrap();
         assert_eq!((summary.lost_pkts, summary.capture.outside_pkts), (told, 15), "{lost}");
         std::fs::remove_file(behind).unwrap();
     }
@@ -115,7 +115,7 @@ fn whoever_takes_the_rows_may_stop_the_work_in_every_pass() {
     // Both captures are read three times, and 65536 frames are one question.
     for most in 0..6 {
         let mut asked = 0;
-        let found = match_captures(&front, &behind, &mut |rows| {
+        let found = match_captures(&front, &behind, false, &mut |rows| {
             assert!(asked > 5 || rows.flow.is_empty(), "{most}");
             asked += 1;
             asked <= most

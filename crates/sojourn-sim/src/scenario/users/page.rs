@@ -16,8 +16,8 @@ with_keys_of_users! {
     pub struct Page {
         /// Number of users.
         pub count: u32 = "count::<1>",
-        /// Version of HTTP. The transport's keys are those of TCP; of them QUIC has the controller, `hystart` and
-        /// `initial-window`; `stack` is none of its own.
+        /// Version of HTTP. The transport's keys are those of TCP. Of them HTTP/3 takes the controller, `hystart` and
+        /// `initial-window`, and nothing of `stack`.
         pub http: HttpOfPage = "HttpOfPage::default",
         /// How servers of HTTP/3 send.
         pub server: Http3Server = "Http3Server::default",
