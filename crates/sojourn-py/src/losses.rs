@@ -10,9 +10,10 @@ use sojourn_pcap::matching::{MatchError, Rows};
 use crate::columns::columns;
 use crate::error::{CaptureError, MisfitError, json};
 
-/// Compare captures in front of a queue and behind it. `packets` takes the packet log in pieces (dicts of NumPy
-/// columns, as [`crate::run::run`] gives them; the cause of a drop is `unknown`). `as_given`: their order is certain. Returns the summary (JSON); raises
-/// CaptureError if a file cannot be read, MisfitError if the captures do not belong together or are swapped.
+/// Compare captures in front of a queue and behind it. `as_given`: their order is certain. `packets` takes the packet
+/// log in pieces (dicts of NumPy columns, as [`crate::run::run`] gives them; the cause of a drop is `unknown`). Returns
+/// the summary (JSON); raises CaptureError if a file cannot be read, MisfitError if the captures do not belong together
+/// or are swapped.
 #[pyfunction]
 pub(crate) fn match_captures(
     py: Python<'_>,

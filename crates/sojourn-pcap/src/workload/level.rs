@@ -137,8 +137,8 @@ mod tests {
         60 + at % 600 / 10
     }
 
-    /// A flow that lacks so much of what it waited, seen every so many ms from `first` on, of so many packets; its round
-    /// trip is 40 ms without queues.
+    /// A flow that lacks so much of what it waited, seen every so many ms from `first` on, of so many packets; its
+    /// round trip is 40 ms without queues.
     fn flow(lacks: i64, (first, every, packets): (i64, i64, i64)) -> Lacking {
         let times = (0..packets).map(|n| first + n * every);
         let told = times.map(|at| (at * MS, (waits(at) - lacks) * MS)).collect();

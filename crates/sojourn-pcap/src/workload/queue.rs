@@ -215,7 +215,8 @@ pub(super) fn began(told: &[(i64, i64)], earlier: i64) -> impl Iterator<Item = (
     told.iter().map(move |(at, wait)| (at.saturating_sub(earlier), *wait))
 }
 
-/// What `told` lacks, whose packets are seen so much later than their transmission begins, if it is of the same queue as what is `known`; less than nothing if it is more than that waited.
+/// What `told` lacks, whose packets are seen so much later than their transmission begins, if it is of the same queue
+/// as what is `known`; less than nothing if it is more than that waited.
 pub(super) fn lacks((told, earlier): (&[(i64, i64)], i64), known: &[(i64, i64)], ahead: bool) -> Option<i64> {
     if told.len() < LEAST {
         return None;
