@@ -51,7 +51,8 @@ def losses(
     out
         Directory for the packet log, the analyses and a report.
     as_given
-        The captures are in order for certain: do not refuse them where only the other direction loses packets.
+        The captures are in order for certain: do not refuse them where only the other direction loses
+        packets.
     json
         Print everything as one JSON object.
     """

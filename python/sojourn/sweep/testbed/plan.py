@@ -116,10 +116,8 @@ def notes(point: Point) -> list[str]:
     if any(
         entry.get("kind") == "page" and (entry["http"], entry["server"]) == ("3", "rfc") for entry in entries
     ):
-        found.append(
-            "HTTP/3 is quinn's, which sends streams in turn; "
-            'simulate with server = "quinn" to compare'
-        )
+        alike = 'simulate with server = "quinn" to compare'
+        found.append(f"HTTP/3 is quinn's, which sends streams in turn; {alike}")
     left_out = {key for key, value in point.recorded.items() if value} - KEPT
     if left_out:
         found.append(f"the testbed does not keep what only the engine sees ({listed(sorted(left_out))})")
