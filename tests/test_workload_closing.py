@@ -1,4 +1,4 @@
-"""Which end of a replayed connection closes first."""
+"""When the ends of a replayed connection begin, and which closes first."""
 
 from __future__ import annotations
 
@@ -46,3 +46,22 @@ def test_the_end_that_closed_first_does(tmp_path, closes, first):
     else:
         assert fins[first] < fins[1 - first] and abs(apart_ms) > 24
     assert (fins[0] < fins[1]) == (first != 1)
+
+
+def test_who_waits_before_it_asks_waits_from_the_end_of_the_handshake(tmp_path):
+    """However long that took: its SYN stands behind what others upload."""
+    page = {"opener": "10.0.0.1", "tcp": True, "client_opens": True, "concurrent": False,
+            "rtt_ns": 50_000_000, "length_ns": 3 * 10**9, "turns": [{**TURN, "wait_ns": 30_000_000}, ANSWER]}  # fmt: skip
+    upload = {**page, "opener": "10.0.0.2", "turns": [{**TURN, "bytes": 10**6, "wait_ns": 0}]}
+    rows = [{**upload, "start_ns": 0}, {**page, "start_ns": 10**9}]
+    pl.DataFrame(rows).write_parquet(tmp_path / "lab.parquet")
+    (tmp_path / "replay.toml").write_text(PATH + REPLAY)
+    log = pl.DataFrame(_core.run(Study.load(tmp_path / "replay.toml").points[0].text, log=True)["packets"])
+    kinds = _core.packet_kinds()
+    opened = log.filter((pl.col("kind") == kinds.index("control")) & (pl.col("arrive_ns") >= 10**9))
+    answer, flow = opened.filter(link=0).sort("arrive_ns").select("depart_ns", "flow").row(0)
+    sent = log.filter((pl.col("kind") == kinds.index("data")) & (pl.col("flow") == flow), link=1)
+    syn = opened.filter(flow=flow, link=1).row(0, named=True)
+    assert syn["depart_ns"] - syn["arrive_ns"] > 60_000_000, "longer than it waits"
+    waited_ms = (sent["arrive_ns"].min() - answer) / 1e6
+    assert 30 + 24 < waited_ms < 30 + 26, "half a round trip to the client, of which the path has all"

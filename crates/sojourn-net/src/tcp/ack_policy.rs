@@ -6,6 +6,8 @@
 //!   window grows ([`WindowGrowth`]) is acknowledged at once, and the sixteen do not become fewer meanwhile;
 //! - PSH: such a segment is acknowledged as soon as the application has read it, unless there is a hole; a sender's
 //!   second of a pair has PSH;
+//! - second segments: more than one full segment is not delayed, be the second short (`__tcp_ack_snd_check`): 1448 and
+//!   612 bytes of an answer are told at once, 1448 alone with the next request;
 //! - reading: that acknowledgement, and that of every second segment (`tcp_cleanup_rbuf`, since data that is not read
 //!   yet takes from the window), leaves when the application has run, and what came after the data has been answered
 //!   by then. Where data goes both ways this parts the clusters of segments and acknowledgements that form otherwise

@@ -144,7 +144,7 @@ impl Receiver {
         let filled = !self.held.is_empty() && self.absorb();
         if segment.syn
             || segment.fin
-            || self.unacked >= 2 * self.mss
+            || self.is_second()
             || self.delay == Span::ZERO
             || self.is_due(now, filled, segment.push)
         {
@@ -158,6 +158,13 @@ impl Receiver {
             policy.window.on_read(now, self.next, || ahead(&self.held, self.next));
         }
         true
+    }
+
+    /// Data in order that waits to be told is a second segment: a full one (RFC 9293 §3.8.6.3); Linux takes any that makes
+    /// it more than one.
+    #[inline]
+    fn is_second(&self) -> bool {
+        if self.policy().is_some() { self.unacked > self.mss } else { self.unacked >= 2 * self.mss }
     }
 
     /// True if data in order, fewer than two segments of it, is to be told at once: it filled a hole, or Linux would.

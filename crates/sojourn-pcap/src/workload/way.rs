@@ -185,11 +185,11 @@ impl Way {
         stood.then(|| at.saturating_add((at.saturating_sub(first_at) as f64 * share) as i64))
     }
 
-    /// Whether what the other end acknowledged last was more than a segment of this size. It holds back no answer to
-    /// that (RFC 9293 §3.8.6.3): one to every second segment goes at once.
+    /// Whether what the other end acknowledged last was two segments of this size or more: it holds back no answer to
+    /// that (RFC 9293 §3.8.6.3).
     pub(super) fn acked_at_once(&self, segment: u32) -> bool {
         let [(before, _), _] = self.acked_before;
-        segment > 0 && self.acked - before > i64::from(segment)
+        segment > 0 && self.acked - before >= 2 * i64::from(segment)
     }
 
     /// True if all that it has sent was acknowledged.

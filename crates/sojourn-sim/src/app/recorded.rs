@@ -176,12 +176,15 @@ impl Recorded {
             let left = recording.length - connection.start;
             network.wake_at(network.now() + left, number, OVER | u64::from(flow));
         }
-        // Who waits, waits from the end of the handshake; QUIC's is among its turns.
-        let handshake = connection.rtt.filter(|_| connection.manner != Manner::Quic).unwrap_or(Span::ZERO);
+        // Who waits, waits from the end of the handshake: the opener until the other end answers, as TCP tells
+        // ([`Self::heard`]); QUIC's is among its turns.
+        let tcp = connection.manner != Manner::Quic;
+        let handshake = connection.rtt.filter(|_| tcp).unwrap_or(Span::ZERO);
         for accepted in [false, true] {
-            if let Some(turn) = due(connection, &playing, accepted).filter(|turn| turn.heard == 0) {
+            let first = due(connection, &playing, accepted).filter(|turn| turn.heard == 0);
+            if let Some(turn) = first.filter(|turn| accepted || !tcp || turn.wait == Span::ZERO) {
                 playing.waiting[usize::from(accepted)] = true;
-                let delay = if turn.wait == Span::ZERO && !accepted { Span::ZERO } else { handshake + turn.wait };
+                let delay = if accepted { handshake } else { Span::ZERO } + turn.wait;
                 network.wake_at(network.now() + delay, number, token(flow, accepted));
             }
         }

@@ -85,6 +85,16 @@ fn data_beyond_a_hole_is_reported_most_recent_first() {
 }
 
 #[test]
+fn a_second_segment_that_is_short_may_wait() {
+    let mut receiver = Receiver::new(1000, Span::from_millis(40), true);
+    let mut wants = |seq, length| {
+        receiver.on_segment(Time(0), &data(seq, length));
+        receiver.wants_ack()
+    };
+    assert_eq!([(0, 1000), (1000, 999), (1999, 1)].map(|(seq, length)| wants(seq, length)), [false, false, true]);
+}
+
+#[test]
 fn linux_tells_at_once_of_what_was_pushed_unless_there_is_a_hole() {
     let after_quick = || {
         let mut receiver = Receiver::new(1000, Span::from_millis(40), true).with_extras(
@@ -105,6 +115,8 @@ fn linux_tells_at_once_of_what_was_pushed_unless_there_is_a_hole() {
     receiver.on_segment(Time(20), &data(16_000, 1000));
     assert!(!receiver.wants_ack());
     assert_eq!(receiver.ack_at(), Time(44_000_000), "the tick after 40 ms");
+    receiver.on_segment(Time(21), &data(17_000, 1));
+    assert!(receiver.wants_ack(), "more than one");
     let mut receiver = after_quick();
     receiver.on_segment(Time(20), &Segment { push: true, ..data(16_000, 1000) });
     assert!(receiver.wants_ack());
