@@ -51,7 +51,8 @@ def test_the_end_that_closed_first_does(tmp_path, closes, first):
 def test_who_waits_before_it_asks_waits_from_the_end_of_the_handshake(tmp_path):
     """However long that took: its SYN stands behind what others upload."""
     page = {"opener": "10.0.0.1", "tcp": True, "client_opens": True, "concurrent": False,
-            "rtt_ns": 50_000_000, "length_ns": 3 * 10**9, "turns": [{**TURN, "wait_ns": 30_000_000}, ANSWER]}  # fmt: skip
+            "rtt_ns": 50_000_000, "length_ns": 3 * 10**9,
+            "turns": [{**TURN, "wait_ns": 30_000_000}, ANSWER]}  # fmt: skip
     upload = {**page, "opener": "10.0.0.2", "turns": [{**TURN, "bytes": 10**6, "wait_ns": 0}]}
     rows = [{**upload, "start_ns": 0}, {**page, "start_ns": 10**9}]
     pl.DataFrame(rows).write_parquet(tmp_path / "lab.parquet")

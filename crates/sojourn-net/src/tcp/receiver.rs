@@ -160,8 +160,8 @@ impl Receiver {
         true
     }
 
-    /// Data in order that waits to be told is a second segment: a full one (RFC 9293 §3.8.6.3); Linux takes any that makes
-    /// it more than one.
+    /// Data in order that waits to be told is a second segment: a full one (RFC 9293 §3.8.6.3); Linux takes any that
+    /// makes it more than one.
     #[inline]
     fn is_second(&self) -> bool {
         if self.policy().is_some() { self.unacked > self.mss } else { self.unacked >= 2 * self.mss }
