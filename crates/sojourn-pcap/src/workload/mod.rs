@@ -34,6 +34,7 @@ mod one_by_one;
 mod queue;
 mod quic;
 mod raw_turn;
+mod rounds;
 mod sides;
 mod stood;
 #[cfg(test)]

@@ -7,6 +7,7 @@
 use super::beside::{self, Beside};
 use super::level::{self, Data};
 use super::queue::{self, Flow, Lacking, Round, Told, Way};
+use super::rounds;
 use super::way::Answer;
 use crate::Meter;
 use crate::decode::Address;
@@ -141,13 +142,15 @@ impl Waits {
         let settled = both.zip(&hosts_of).map(|((from, to), host)| {
             let flows = self.flows.remove(host).unwrap_or_default();
             let round = queue::round([&*from, &*to], &flows, calm);
+            let round = (from.shortest, round.unwrap_or(i64::MAX).min(from.shortest));
             (*host, round, from.earlier(false), [from.take_told(), to.take_told()])
         });
         let mut begins: BTreeMap<Address, i64> = BTreeMap::new();
-        for (host, round, earlier, told) in settled.collect::<Vec<_>>() {
+        let settled: Vec<_> = settled.collect();
+        let rounds: Vec<(i64, i64)> = settled.iter().map(|(_, round, ..)| *round).collect();
+        for ((host, _, earlier, told), round) in settled.into_iter().zip(rounds::settle(&rounds)) {
             begins.insert(host, earlier);
-            let least = self.rounds.entry(host).or_insert(i64::MAX);
-            *least = (*least).min(round.unwrap_or(i64::MAX));
+            self.rounds.insert(host, round);
             for (told, to) in told.into_iter().zip([false, true]).filter(|(told, _)| !told.is_empty()) {
                 self.told.insert((host, to), told);
             }
