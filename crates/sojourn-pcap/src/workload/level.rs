@@ -142,7 +142,8 @@ mod tests {
     fn flow(lacks: i64, (first, every, packets): (i64, i64, i64)) -> Lacking {
         let times = (0..packets).map(|n| first + n * every);
         let told = times.map(|at| (at * MS, (waits(at) - lacks) * MS)).collect();
-        Lacking { told, left: Some((40 + lacks) * MS), ..Lacking::default() }
+        let whole = Some((40 + lacks) * MS);
+        Lacking { told, whole, left: whole, ..Lacking::default() }
     }
 
     fn way<'a>(flows: Vec<Lacking>, long: Option<u64>, shortest: i64, own: &'a mut Transmission) -> Way<'a> {
@@ -156,6 +157,7 @@ mod tests {
         let short = |most: i64| (0..25).map(|n| flow(20 + n * 17 % most, (150 * n, 40, 3))).collect();
         let still = Lacking {
             told: (0..200).map(|n| (n * 20 * MS, 5 * MS)).collect(),
+            whole: Some(30 * MS),
             left: Some(30 * MS),
             ..Lacking::default()
         };
@@ -227,7 +229,8 @@ mod tests {
             for (number, flow) in &mut way.lacking {
                 flow.told.iter_mut().for_each(|(_, wait)| *wait /= 10);
                 let other = if number.1 == 0 { 0 } else { 20 * MS };
-                flow.left = flow.left.map(|left| left + other);
+                flow.whole = flow.whole.map(|left| left + other);
+                flow.left = flow.whole;
             }
         }
         of_both(&mut both);

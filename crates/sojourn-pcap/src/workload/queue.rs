@@ -32,7 +32,9 @@ const STEADY: i64 = 2;
 #[derive(Debug, Default)]
 pub(super) struct Lacking {
     pub(super) told: Told,
-    /// What these waits leave of its round trips, ns, if that is known.
+    /// What these waits leave of its round trips, ns, if that is known, and the same less what those of the other way
+    /// lack.
+    pub(super) whole: Option<i64>,
     pub(super) left: Option<i64>,
     /// What this one lacks, if others tell; it is no longer missing then.
     pub(super) lacks: Option<i64>,
@@ -124,8 +126,20 @@ impl Way<'_> {
     /// Of round trips that these waits leave less is left, as what went the other way lacks something.
     pub(super) fn leave(&mut self, other: &Self) {
         for (number, flow) in self.lacking.iter_mut().filter(|(_, flow)| flow.is_open()) {
-            let lacks = other.lacking.get(number).and_then(Lacking::told_by_others);
-            flow.left = flow.left.zip(lacks).map(|(left, lacks)| left.saturating_sub(lacks)).or(flow.left);
+            let lacks = other.lacking.get(number).and_then(Lacking::told_by_others).unwrap_or(0);
+            flow.left = flow.whole.map(|whole| whole.saturating_sub(lacks));
+        }
+    }
+
+    /// What is still open lacks what its round trips have beyond `round`, if it is known what those of the other way do.
+    pub(super) fn close(&mut self, other: &Self, round: i64) {
+        self.leave(other);
+        let is_told = |number: &Flow| other.lacking.get(number).is_none_or(|flow| !flow.is_open());
+        for (_, flow) in self.lacking.iter_mut().filter(|(number, flow)| flow.is_open() && is_told(number)) {
+            let Some(left) = flow.left else { continue };
+            let lacks = left.saturating_sub(round).clamp(0, left.max(0));
+            flow.raise(lacks);
+            flow.lacks_at_least = Some(lacks);
         }
     }
 

@@ -90,7 +90,8 @@ impl Waits {
                 } else {
                     let flow = self.lacking.entry(side).or_default().entry((self.logs, sample.flow)).or_default();
                     flow.told.push(waited);
-                    flow.left = left.filter(|left| is_told(*left));
+                    flow.whole = left.filter(|left| is_told(*left));
+                    flow.left = flow.whole;
                 }
                 if let Some(left) = left {
                     let round = self.flows.entry(host).or_default().entry((self.logs, sample.flow)).or_default();
@@ -138,17 +139,21 @@ impl Waits {
         level::of_both(&mut sides);
         let [from, to] = &mut sides;
         let calm = [queue::calm(from), queue::calm(to)];
-        let both = from.iter_mut().zip(to.iter_mut());
-        let settled = both.zip(&hosts_of).map(|((from, to), host)| {
+        let told = |((from, to), host): ((&Way<'_>, &Way<'_>), &Address)| {
             let flows = self.flows.remove(host).unwrap_or_default();
-            let round = queue::round([&*from, &*to], &flows, calm);
-            let round = (from.shortest, round.unwrap_or(i64::MAX).min(from.shortest));
-            (*host, round, from.earlier(false), [from.take_told(), to.take_told()])
+            let round = queue::round([from, to], &flows, calm);
+            (from.shortest, round.unwrap_or(i64::MAX).min(from.shortest))
+        };
+        let rounds: Vec<(i64, i64)> = from.iter().zip(&*to).zip(&hosts_of).map(told).collect();
+        let rounds = rounds::settle(&rounds);
+        let settled = from.iter_mut().zip(to).zip(&rounds).map(|((from, to), round)| {
+            to.close(from, *round);
+            from.close(to, *round);
+            (from.earlier(false), [from.take_told(), to.take_told()])
         });
-        let mut begins: BTreeMap<Address, i64> = BTreeMap::new();
         let settled: Vec<_> = settled.collect();
-        let rounds: Vec<(i64, i64)> = settled.iter().map(|(_, round, ..)| *round).collect();
-        for ((host, _, earlier, told), round) in settled.into_iter().zip(rounds::settle(&rounds)) {
+        let mut begins: BTreeMap<Address, i64> = BTreeMap::new();
+        for ((host, round), (earlier, told)) in hosts_of.into_iter().zip(rounds).zip(settled) {
             begins.insert(host, earlier);
             self.rounds.insert(host, round);
             for (told, to) in told.into_iter().zip([false, true]).filter(|(told, _)| !told.is_empty()) {
