@@ -34,7 +34,6 @@ mod one_by_one;
 mod queue;
 mod quic;
 mod raw_turn;
-mod rounds;
 mod sides;
 mod stood;
 #[cfg(test)]

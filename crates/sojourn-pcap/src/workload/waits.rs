@@ -7,7 +7,6 @@
 use super::beside::{self, Beside};
 use super::level::{self, Data};
 use super::queue::{self, Flow, Lacking, Round, Told, Way};
-use super::rounds;
 use super::way::Answer;
 use crate::Meter;
 use crate::decode::Address;
@@ -139,13 +138,11 @@ impl Waits {
         level::of_both(&mut sides);
         let [from, to] = &mut sides;
         let calm = [queue::calm(from), queue::calm(to)];
-        let told = |((from, to), host): ((&Way<'_>, &Way<'_>), &Address)| {
+        let round = |((from, to), host): ((&Way<'_>, &Way<'_>), &Address)| {
             let flows = self.flows.remove(host).unwrap_or_default();
-            let round = queue::round([from, to], &flows, calm);
-            (from.shortest, round.unwrap_or(i64::MAX).min(from.shortest))
+            queue::round([from, to], &flows, calm).unwrap_or(i64::MAX).min(from.shortest)
         };
-        let rounds: Vec<(i64, i64)> = from.iter().zip(&*to).zip(&hosts_of).map(told).collect();
-        let rounds = rounds::settle(&rounds);
+        let rounds: Vec<i64> = from.iter().zip(&*to).zip(&hosts_of).map(round).collect();
         let settled = from.iter_mut().zip(to).zip(&rounds).map(|((from, to), round)| {
             to.close(from, *round);
             from.close(to, *round);
