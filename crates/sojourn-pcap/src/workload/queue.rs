@@ -131,7 +131,8 @@ impl Way<'_> {
         }
     }
 
-    /// What is still open lacks what its round trips have beyond `round`, if it is known what those of the other way do.
+    /// What is still open lacks what its round trips have beyond `round`, if it is known what those of the other way
+    /// do.
     pub(super) fn close(&mut self, other: &Self, round: i64) {
         self.leave(other);
         let is_told = |number: &Flow| other.lacking.get(number).is_none_or(|flow| !flow.is_open());
