@@ -210,7 +210,7 @@ pub fn match_captures(ingress: &Path, egress: &Path, as_given: bool, take: Take<
 fn told(misfit: Misfit, first: &str, second: &str) -> String {
     let both = format!("{first} and {second}");
     let turn = "give the capture in front of the queue first, the other second";
-    let sure = "if they are in this order, add --as-given";
+    let sure = "give the capture in front of the queue first, or add --as-given if you did";
     match misfit {
         Misfit::NothingShared => format!(
             "no packet goes from {first} to {second}: expected captures of the same packets in front of a queue and \
@@ -235,12 +235,12 @@ fn told(misfit: Misfit, first: &str, second: &str) -> String {
         Misfit::AgainstTheFlow => format!("{both} are swapped: every packet goes from the second to the first; {turn}"),
         Misfit::OtherDirection { lost, of } => format!(
             "{both} seem swapped: no packet from the first to the second is lost or waits long, but {} of those of the \
-             other direction are lost; {turn}; {sure}",
+             other direction are lost; {sure}",
             percent(lost, of)
         ),
         Misfit::Subset { unseen, of } => format!(
             "{both} seem swapped: all packets of the first are in the second, and {} of those of the second are not in \
-             the first; {turn}; {sure}",
+             the first; {sure}",
             percent(unseen, of)
         ),
         Misfit::SamePlace => format!(

@@ -61,6 +61,11 @@ impl Evidence {
         self.at_least >= LEAST && u64::from(self.far) * 20 <= u64::from(self.all)
     }
 
+    /// Whether most packets waited for longer than any least delay is spread by.
+    pub(crate) fn mostly_waits(&self) -> bool {
+        u64::from(self.far) * 2 > u64::from(self.all)
+    }
+
     /// Whether the queue is known to have been empty.
     pub(crate) fn empty(&self) -> bool {
         self.idle || self.piles_up()

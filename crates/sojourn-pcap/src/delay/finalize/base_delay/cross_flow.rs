@@ -16,7 +16,8 @@
 //!
 //! What the two directions' least delays exceed the shortest round trip by belongs to a queue that never emptied. If
 //! one direction is seen to be empty at its least ([`crate::delay::track::empty_queue`]), it belongs to the other. If
-//! neither is, it is charged to neither: both delays are lower bounds. So are those of a flow whose comparisons leave
+//! neither is, it is charged to neither: both delays are lower bounds. What a flow does not show the others of its host
+//! may, unless its own packets mostly waited that way. So are those of a flow whose comparisons leave
 //! its base too wide.
 
 use crate::delay::estimate::Estimator;
@@ -159,7 +160,10 @@ fn settle(tracks: &mut [Track], members: &[usize], known: (&[bool], &[bool]), ra
     let of_all = joined(tracks, members, raise).map(|way| way.hardly_waits() && (!relative || way.piles_up()));
     let of_all = if of_all == [true; 2] { [false; 2] } else { of_all };
     for group in groups.iter().filter(|group| !group.is_empty()) {
-        let own = joined(tracks, group, raise).map(|way| way.empty());
+        let ways = joined(tracks, group, raise);
+        let own = ways.map(|way| way.empty());
+        // Whose own packets mostly waited were there at another time.
+        let of_all = [0, 1].map(|way| of_all[way] && !ways[way].mostly_waits());
         let seen = match own {
             [false, false] => of_all,
             // What it shows of one way, the host's others show of the other one.
@@ -280,6 +284,19 @@ mod tests {
             let mut raise = [0.0; 2];
             settle(&mut tracks, &[0, 1], (&[true, false], &[false; 2]), &mut raise, false);
             assert_eq!((raise[1], tracks[1].unassigned, tracks[1].empty), (0.0, 15e6, [false; 2]), "{seen:?}");
+        }
+    }
+
+    #[test]
+    fn others_do_not_tell_of_a_flow_whose_own_packets_mostly_waited() {
+        for (far, raised, lacks, empty) in [(10, 15e6, 0.0, [false, true]), (11, 0.0, 15e6, [false; 2])] {
+            // The first was there before an upload that fills the way to the host, and the second beside it.
+            let mut tracks = vec![track(0.0), track(15e6)];
+            tracks[0].evidence[1] = Evidence { at_least: 20, all: 100, ..Evidence::default() };
+            tracks[1].evidence[1] = Evidence { at_least: 1, all: 20, far, ..Evidence::default() };
+            let mut raise = [0.0; 2];
+            settle(&mut tracks, &[0, 1], (&[true, false], &[false; 2]), &mut raise, false);
+            assert_eq!((raise[1], tracks[1].unassigned, tracks[1].empty), (raised, lacks, empty), "{far}");
         }
     }
 
