@@ -83,7 +83,7 @@ fn settle(ways: &mut [Way<'_>], ahead: bool) {
             for (flow, lacks) in flows {
                 let Some(flow) = way.lacking.get_mut(&flow) else { continue };
                 // No more than all that its round trips have.
-                let most = flow.left.unwrap_or(0);
+                let most = flow.left.unwrap_or(0).max(0);
                 let lacks = lacks.saturating_sub(level).clamp(-most, most);
                 flow.raise(lacks);
                 flow.lacks_at_least = Some(lacks.saturating_sub(near).max(0));
@@ -207,15 +207,27 @@ mod tests {
     }
 
     #[test]
+    fn what_long_packets_lack_is_told_to_one_of_them() {
+        let mut own = Default::default();
+        let mut ways = ways(&mut own, -4);
+        ways[2].lacking.get_mut(&(0, 7)).unwrap().left = Some(40 * MS);
+        ways[2].shortest = 40 * MS;
+        settle(&mut ways, true);
+        assert_eq!(ways[0].lacking[&(0, 0)].lacks_at_least, Some(0), "4 of 6 ms");
+    }
+
+    #[test]
     fn nothing_lacks_more_than_its_round_trip_and_what_has_none_tells_nothing() {
         let mut own = Default::default();
         let mut ways = ways(&mut own, 0);
         ways[1].shortest = i64::MAX;
         ways[2].shortest = 1;
         ways[2].lacking.values_mut().for_each(|flow| flow.left = flow.left.filter(|left| left % 2 > 0));
+        // The other way is said to lack more than there is.
+        ways[1].lacking.get_mut(&(0, 3)).unwrap().left = Some(-5);
         settle(&mut ways, true);
         for flow in ways.iter().flat_map(|way| way.lacking.values()) {
-            assert!(flow.lacks_at_least.is_none_or(|lacks| (0..=flow.left.unwrap_or(0)).contains(&lacks)));
+            assert!(flow.lacks_at_least.is_none_or(|lacks| (0..=flow.left.unwrap_or(0).max(0)).contains(&lacks)));
             assert!(flow.told.iter().all(|(_, wait)| (0..200 * MS).contains(wait)));
         }
     }
@@ -225,8 +237,14 @@ mod tests {
         // What goes there waits for longer; round trips have both.
         let (mut there, mut back): ([Transmission; 4], [Transmission; 4]) = Default::default();
         let mut both = [ways(&mut back, 0), ways(&mut there, 0)];
-        for way in &mut both[0] {
+        for (way, first) in both[0].iter_mut().zip([true, false, false, false]) {
             for (number, flow) in &mut way.lacking {
+                if !first && flow.told.len() == 3 {
+                    *flow = Lacking {
+                        told: self::flow(0, (150 * i64::from(number.1), 10, 30)).told,
+                        ..std::mem::take(flow)
+                    };
+                }
                 flow.told.iter_mut().for_each(|(_, wait)| *wait /= 10);
                 let other = if number.1 == 0 { 0 } else { 20 * MS };
                 flow.whole = flow.whole.map(|left| left + other);
