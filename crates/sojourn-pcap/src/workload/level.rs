@@ -171,9 +171,10 @@ mod tests {
 
     #[test]
     fn the_host_whose_shortest_round_trip_leaves_least_is_the_level_of_its_queue() {
-        for ahead in [false, true] {
+        // The upload's own transmission counts as waiting, or not.
+        for (ahead, over) in [(false, 0), (true, 0), (true, 6)] {
             let mut own = Default::default();
-            let mut ways = ways(&mut own, 0);
+            let mut ways = ways(&mut own, over);
             settle(&mut ways, ahead);
             for way in &ways[1..3] {
                 // As the upload is long it is compared to one of its packets, which are 6 ms apart.

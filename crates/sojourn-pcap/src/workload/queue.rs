@@ -341,6 +341,18 @@ mod tests {
     }
 
     #[test]
+    fn what_nobody_tells_lacks_the_rest_of_its_round_trip_if_the_other_way_is_told() {
+        let mut own = [Transmission::default(); 2];
+        let [a, b] = &mut own;
+        let (mut one, mut other) = (way(Told::new(), &[(0, 8), (0, 8)], a), way(Told::new(), &[(0, 0), (0, 0)], b));
+        one.lacking.values_mut().for_each(|flow| flow.whole = Some(60 * MS));
+        other.lacking.get_mut(&(0, 0)).unwrap().lacks_at_least = Some(5 * MS);
+        one.close(&other, 40 * MS);
+        assert_eq!(one.lacking.values().map(|flow| flow.lacks_at_least).collect::<Vec<_>>(), [Some(15 * MS), None]);
+        assert_eq!(one.lacking[&(0, 0)].told[0].1, (20 - 8 + 15) * MS);
+    }
+
+    #[test]
     fn most_packets_agree_on_a_round_trip() {
         let three = |packets: [usize; 3]| {
             let left = [58, 52, 2].into_iter().zip(packets).map(|(left, packets)| (packets, left)).collect::<Vec<_>>();
