@@ -76,7 +76,8 @@ impl Meter {
         self.skipped.iter_mut().zip(batch.skipped).for_each(|(all, more)| *all += more);
         self.state.discarded[Discard::TimeOutOfRange as usize] += batch.out_of_range;
         self.start_ns = self.start_ns.or(batch.start_ns);
-        let (mut keys, mut payloads) = (batch.keys.iter(), batch.payloads.as_slice());
+        let mut keys = batch.keys.iter();
+        let mut told = (batch.payloads.as_slice(), batch.round_trips.iter().copied());
         for sighting in &batch.sightings {
             if sighting.fresh
                 && let Some(key) = keys.next()
@@ -84,7 +85,7 @@ impl Meter {
                 self.renew(sighting, key);
             }
             self.last_time = sighting.time;
-            self.sighting(sighting, batch.first, &mut payloads);
+            self.sighting(sighting, batch.first, &mut told);
             let MeterState { log, tracks, options, remembered, .. } = &self.state;
             let is_full = log.len() >= options.log_packets || tracks.len() - self.tracks_kept >= MOST_NEW_TRACKS;
             if *remembered > self.most_remembered {
@@ -98,13 +99,19 @@ impl Meter {
     }
 
     #[inline]
-    fn sighting(&mut self, sighting: &Sighting, first: u64, payloads: &mut &[u8]) {
+    fn sighting(
+        &mut self,
+        sighting: &Sighting,
+        first: u64,
+        (payloads, round_trips): &mut (&[u8], impl Iterator<Item = i64>),
+    ) {
         let Self { flows, state, .. } = self;
         let (key, flow) = &mut flows[sighting.place as usize];
         match &sighting.what {
-            What::Segment(segment) => {
+            What::Segment(segment, stamp) => {
+                let heard = sighting.heard(*stamp, round_trips);
                 if let Flow::Tcp(flow) = flow {
-                    flow.segment(state, &sighting.of(key, first), segment);
+                    flow.segment(state, &sighting.of(key, first), segment, &heard);
                 }
             }
             What::Datagram(kept, length) => {

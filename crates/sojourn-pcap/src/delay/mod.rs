@@ -11,8 +11,9 @@
 //! packets were seen, so packets are logged first, and the log is finalized when it is full or the capture ends.
 //!
 //! In the order in which a capture passes:
-//! - [`read_ahead`]: a whole capture, on one thread or two. The work is halved between `sighting`, which looks at bytes
-//!   and finds the flow, and `meter`, which asks what packets say of connections and hosts.
+//! - [`read_ahead`]: a whole capture, on one thread or two. The work is halved between `sighting`, which looks at bytes,
+//!   finds the flow, and says what a segment is within its own connection, and `meter`, which asks what packets say of
+//!   hosts and queues.
 //! - `flow`: what one packet does to its connection; [`estimate`]: which packets tell of a delay, and what they tell.
 //! - What they write to is `meter_state`: [`host`] (an address), `track` (one direction of a flow, by one clock) and
 //!   `log` (a packet of a track).
@@ -36,6 +37,7 @@ mod parallel;
 mod prefetch;
 pub(crate) mod protocol;
 pub mod read_ahead;
+mod route_change;
 mod sighting;
 mod stats;
 pub mod summary;

@@ -1,16 +1,14 @@
 //! Flows: what one packet does to its connection, and what it says of a queue.
 //!
-//! A packet comes with the key of its flow. TCP goes to [`tcp`], which asks [`tcp_connection`] what the segment is
-//! within its connection; datagrams go to [`utp`] until they turn out to be uTP, QUIC ([`spin_bit`]) or neither. The
-//! flow asks the estimators which earlier packet this one answers, or [`echoes`] where stamps alone tell it. It tells
-//! the hosts of round trips, and logs what has a stamp in the tracks of its side ([`track_pair`]). A new route
-//! ([`route_change`]) or a clock that was set begins new tracks.
+//! A packet comes with the key of its flow. TCP goes to [`tcp`], with what the segment is within its connection
+//! ([`super::sighting::tcp_connection`]); datagrams go to [`utp`] until they turn out to be uTP, QUIC ([`spin_bit`]) or
+//! neither. The flow asks the estimators which earlier packet this one answers, or [`echoes`] where stamps alone tell
+//! it. It tells the hosts of round trips, and logs what has a stamp in the tracks of its side ([`track_pair`]). A new
+//! route ([`super::route_change`]) or a clock that was set begins new tracks.
 
 mod echoes;
-mod route_change;
 pub(super) mod spin_bit;
 pub(super) mod tcp;
-mod tcp_connection;
 mod tcp_side;
 mod track_pair;
 pub(super) mod utp;

@@ -1,13 +1,10 @@
 //! One TCP connection between two hosts as an observer sees it: echoes, acknowledgements, which end is near; each
-//! packet with a stamp is logged. What a segment is within its connection, [`super::tcp_connection`] says.
+//! packet with a stamp is logged. What a segment is within its connection, it comes with.
 
 use crate::decode::tcp::{ACK, RST, SYN, Segment};
 use crate::delay::discard::Discard;
 use crate::delay::estimate::Estimator;
 use crate::delay::flow::echoes::Echo;
-use crate::delay::flow::tcp_connection::{
-    AHEAD, CLOCK_STEP, Connection, DUPLICATE, FRESH, Heard, NEXT, REOPENED, REORDERED, REROUTED,
-};
 use crate::delay::flow::tcp_side::Side;
 use crate::delay::host::{Ends, Near};
 use crate::delay::log::entry::{AGAIN, AWAITED, DATA, ECHOED, Entry, IDLE, LONE, SPOKEN, TOWARD, UNCAUSED, UNPROMPTED};
@@ -16,6 +13,9 @@ use crate::delay::options::Choice;
 use crate::delay::protocol::Protocol;
 use crate::delay::sighting::Seen;
 use crate::delay::sighting::flow_table::Key;
+use crate::delay::sighting::tcp_connection::{
+    AHEAD, CLOCK_STEP, DUPLICATE, FRESH, Heard, MORE, NEXT, REOPENED, REORDERED, REROUTED,
+};
 use crate::delay::track::TrackRef;
 use sojourn_net::with_defaults;
 
@@ -26,7 +26,6 @@ with_defaults! {
     /// Both sides of a connection.
     #[derive(Debug)]
     pub(crate) struct TcpFlow {
-        connection: Connection,
         sides: [Side; 2],
         hosts: [u32; 2] = [NONE; 2],
         packets: u32,
@@ -74,10 +73,9 @@ impl TcpFlow {
 
     /// Take in a segment.
     #[inline]
-    pub(crate) fn segment(&mut self, state: &mut MeterState, seen: &Seen<'_>, segment: &Segment) {
+    pub(crate) fn segment(&mut self, state: &mut MeterState, seen: &Seen<'_>, segment: &Segment, heard: &Heard) {
         let Seen { key, side, time, .. } = *seen;
         self.packets = self.packets.saturating_add(1);
-        let heard = self.connection.segment(seen, segment, self.packets > 1);
         match self.packets {
             1 => (self.began, self.opened) = (time, segment.flags & (SYN | ACK) == SYN),
             2 => self.open(state, key),
@@ -104,7 +102,7 @@ impl TcpFlow {
             let why = if segment.options_cut { Discard::OptionsCut } else { Discard::NoTimestamps };
             return state.discard(host, Protocol::Tcp, why, 1);
         };
-        self.stamped(state, seen, segment, &heard, stamps);
+        self.stamped(state, seen, segment, heard, stamps);
     }
 
     /// Both hosts are known: had all been silent before this connection?
@@ -188,7 +186,7 @@ impl TcpFlow {
                 return;
             }
             if ends.to_near_at_once() && state.options.estimator != Choice::Reported {
-                let next = heard.marks & NEXT != 0 && heard.more_to_send;
+                let next = heard.marks & (NEXT | MORE) == NEXT | MORE;
                 return self.toward(state, seen, segment, (stamp, echo, next), echoed);
             }
         } else if known && ends.at_once_to_far() && state.options.estimator != Choice::Reported {
@@ -207,7 +205,7 @@ impl TcpFlow {
 
     /// The route changed, or the sender's clock was set, or the segment was overtaken; false if it tells no more.
     #[cold]
-    fn uneven(&mut self, state: &mut MeterState, (host, side): (u32, usize), marks: u8) -> bool {
+    fn uneven(&mut self, state: &mut MeterState, (host, side): (u32, usize), marks: u16) -> bool {
         let (me, known) = (&mut self.sides[side], self.packets > 1);
         if marks & REROUTED != 0 {
             state.hosts.all[host as usize].stats(Protocol::Tcp).route_changes += 1;

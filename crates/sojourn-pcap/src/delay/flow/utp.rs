@@ -9,12 +9,12 @@ use crate::delay::clock::unwrapped::Unwrapped;
 use crate::delay::discard::Discard;
 use crate::delay::estimate::Estimator;
 use crate::delay::estimate::utp_report::{Reports, Sent};
-use crate::delay::flow::route_change::Route;
 use crate::delay::flow::track_pair::TrackPair;
 use crate::delay::log::entry::{DATA, Entry, IDLE};
 use crate::delay::meter_state::MeterState;
 use crate::delay::options::Choice;
 use crate::delay::protocol::Protocol;
+use crate::delay::route_change::Route;
 use crate::delay::sighting::Seen;
 use crate::delay::track::TrackRef;
 
@@ -295,7 +295,7 @@ mod tests {
         for n in 0..10u16 {
             let time = 10_000_000_000 + i64::from(n) * 10_000_000;
             let (side, frame) = (usize::from(n % 2), u64::from(n) + 1);
-            let seen = Seen { key: &key, side, id: n, ttl: 64, frame, time, length: 1000 };
+            let seen = Seen { key: &key, side, ttl: 64, frame, time, length: 1000 };
             let stamp = (time / 1000) as u32;
             let header = Header { kind: utp::DATA, connection: 7, stamp, difference: 0, seq: n, ack: n };
             flow.packet(state, &seen, &header, 1000);
@@ -322,7 +322,7 @@ mod tests {
         let hosts = key.address.map(|address| state.hosts.of(address));
         let mut flow = UtpFlow::new(state, hosts, true, 0);
         let mut packet = |state: &mut MeterState, side: usize, time: i64, kind: u8, [seq, ack]: [u16; 2]| {
-            let seen = Seen { key: &key, side, id: seq, ttl: 64, frame: time as u64, time, length: 1000 };
+            let seen = Seen { key: &key, side, ttl: 64, frame: time as u64, time, length: 1000 };
             let header = Header { kind, connection: 7, stamp: (time / 1000) as u32, difference: 0, seq, ack };
             flow.packet(state, &seen, &header, 1000);
         };

@@ -1,11 +1,10 @@
 //! What a TCP segment is within its own connection: a new one or a duplicate, which round trip it ends, where its stamp
-//! stands. None of it depends on other connections; [`super::tcp`] has what does.
+//! stands. None of it depends on other connections; [`crate::delay::flow::tcp`] has what does.
 
 use crate::decode::tcp::{ACK, RST, SYN, Segment};
 use crate::delay::clock::unwrapped::Unwrapped;
 use crate::delay::estimate::tcp_report::before;
-use crate::delay::flow::route_change::Route;
-use crate::delay::sighting::Seen;
+use crate::delay::route_change::Route;
 
 /// After so many packets in a row with older stamps the clock was set, and not the packets overtaken.
 const STEP_AFTER: u8 = 3;
@@ -13,21 +12,25 @@ const STEP_AFTER: u8 = 3;
 const STEP_AHEAD: i32 = 1 << 30;
 
 /// Another connection between the same ports begins: stamps and sequence numbers begin anew.
-pub(crate) const REOPENED: u8 = 1;
+pub(crate) const REOPENED: u16 = 1;
 /// The same segment again, as captures on several interfaces have it.
-pub(crate) const DUPLICATE: u8 = 2;
+pub(crate) const DUPLICATE: u16 = 2;
 /// Its hop limit is that of a new route.
-pub(crate) const REROUTED: u8 = 4;
+pub(crate) const REROUTED: u16 = 4;
 /// It was overtaken: its stamp is older than one before.
-pub(crate) const REORDERED: u8 = 8;
+pub(crate) const REORDERED: u16 = 8;
 /// Its sender's clock was set.
-pub(crate) const CLOCK_STEP: u8 = 16;
+pub(crate) const CLOCK_STEP: u16 = 16;
 /// Its stamp is later than all before.
-pub(crate) const FRESH: u8 = 32;
+pub(crate) const FRESH: u16 = 32;
 /// Its data comes after all that its side sent before.
-pub(crate) const AHEAD: u8 = 64;
+pub(crate) const AHEAD: u16 = 64;
 /// And right after that: nothing is missing before it.
-pub(crate) const NEXT: u8 = 128;
+pub(crate) const NEXT: u16 = 128;
+/// The last segment with data was a full one: whoever sent it had more to send, and waited for the network.
+pub(crate) const MORE: u16 = 256;
+/// It ends a round trip.
+pub(crate) const TIMED: u16 = 512;
 
 /// Every host takes segments of so much data (RFC 9293 §3.7.1).
 const LEAST_FULL: u32 = 536;
@@ -40,9 +43,7 @@ pub(crate) struct Heard {
     /// The time since data of the other side that it is the first to acknowledge, ns.
     pub(crate) round_trip: Option<i64>,
     /// [`REOPENED`] and so on.
-    pub(crate) marks: u8,
-    /// The last segment with data was a full one: whoever sent it had more to send, and waited for the network.
-    pub(crate) more_to_send: bool,
+    pub(crate) marks: u16,
 }
 
 #[derive(Debug, Default)]
@@ -65,16 +66,17 @@ struct Side {
 #[derive(Debug, Default)]
 pub(crate) struct Connection {
     sides: [Side; 2],
+    /// Something of its flow was seen.
+    known: bool,
     /// Sequence number of the last SYN, by which a new connection between the same ports is known.
     opened: Option<u32>,
 }
 
 impl Connection {
-    /// Take in a segment; `known`: it is not the first of its flow.
+    /// Take in a segment that one side sent, with its IP identification and hop limit, ns since the first packet.
     #[inline]
-    pub(crate) fn segment(&mut self, seen: &Seen<'_>, segment: &Segment, known: bool) -> Heard {
-        let Seen { side, id, ttl, time, .. } = *seen;
-        let mut heard = Heard::default();
+    pub(crate) fn segment(&mut self, side: usize, (id, ttl): (u16, u8), segment: &Segment, time: i64) -> Heard {
+        let (mut heard, known) = (Heard::default(), std::mem::replace(&mut self.known, true));
         if segment.flags & (SYN | ACK) == SYN && self.opened.replace(segment.seq).is_some_and(|seq| seq != segment.seq)
         {
             self.sides = Default::default();
@@ -95,9 +97,10 @@ impl Connection {
         {
             peer.probe = None;
             heard.round_trip = Some(time - sent);
+            heard.marks |= TIMED;
         }
         heard.marks |= me.occupy(segment, time);
-        heard.more_to_send = me.full > 0 && me.data.0 >= me.full;
+        heard.marks |= if me.full > 0 && me.data.0 >= me.full { MORE } else { 0 };
         me.filled(segment);
         if let (Some((value, _)), 0) = (segment.stamps(), segment.flags & RST) {
             if me.route.changed(ttl) && known {
@@ -112,7 +115,7 @@ impl Connection {
 impl Side {
     /// Data may be what a round trip is measured by; whether it comes after all before ([`AHEAD`], [`NEXT`]).
     #[inline]
-    fn occupy(&mut self, segment: &Segment, time: i64) -> u8 {
+    fn occupy(&mut self, segment: &Segment, time: i64) -> u16 {
         if !segment.occupies() {
             return 0;
         }
@@ -127,7 +130,7 @@ impl Side {
         if self.packets == 1 || before(self.highest, end) {
             self.highest = end;
         }
-        if next { AHEAD | NEXT } else { u8::from(ahead) * AHEAD }
+        if next { AHEAD | NEXT } else { u16::from(ahead) * AHEAD }
     }
 
     /// Two of one length at once are what a longer write was cut into: their sender had more than fits into one.
