@@ -46,7 +46,7 @@ pub(super) enum Misfit {
     },
     /// All packets go from the second to the first.
     AgainstTheFlow,
-    /// Of the direction from the first capture to the second nothing is lost; of the other `lost` of `of` are.
+    /// Of the direction from the first capture to the second hardly anything is lost; of the other `lost` of `of` are.
     OtherDirection {
         /// Packets that are not in the first capture.
         lost: u64,

@@ -8,6 +8,8 @@ use super::waits::Host;
 pub(super) const QUIET_NS: i64 = 100_000_000;
 /// An end nearer than this is where the capture was taken.
 pub(super) const NEAR_NS: i64 = 1_000_000;
+/// An end that has more to send does not wait for so long with it.
+pub(super) const PAUSED_NS: i64 = 2_000_000;
 /// No timer expires sooner: the least of Linux's; others wait longer.
 const LEAST_TIMEOUT_NS: i64 = 200_000_000;
 /// What an end waited is unknown: what it sent was lost.
@@ -45,6 +47,8 @@ pub(super) struct RawTurn {
     pub(super) heard_at: [i64; 2],
     /// Nothing that it had sent was under way.
     pub(super) idle: bool,
+    /// It had sent nothing for longer than an end takes that has more to send.
+    pub(super) paused: bool,
     /// Pieces that are shorter than any segment need be, one if others are among them.
     pub(super) writes: u32,
     /// What the end took to answer the handshake, if that was just before: the queues that it met then.
@@ -146,7 +150,8 @@ impl RawTurn {
         let near = end.is_near();
         let cut = is_full(self.last, end.full) && !(near && (self.idle || !concurrent));
         // It may have gone on with the same while the other's passed.
-        let meanwhile = if near { !self.idle } else { is_full(self.last, end.longest) };
+        let more = is_full(self.last, end.longest);
+        let meanwhile = if near { !self.idle && (more || !self.paused) } else { more };
         cut || wait <= QUIET_NS && if concurrent { heard == 0 || meanwhile } else { !near }
     }
 }

@@ -7,6 +7,7 @@ use crate::write::{Datagram, End, Header};
 use proptest::prelude::*;
 use std::net::Ipv4Addr;
 
+mod answers;
 mod waits;
 
 const MS: i64 = 1_000_000;
