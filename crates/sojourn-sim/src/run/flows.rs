@@ -88,7 +88,8 @@ impl Engine {
                 }
                 SourceSpec::Recorded(recorded) => {
                     let recording = recorded.recording();
-                    let kinds = kinds_of_hosts(&recording, recorded, flows, scenario.base_rtt(flows), &settings);
+                    let path = (scenario.base_rtt(flows), scenario.delay_of_queues(flows));
+                    let kinds = kinds_of_hosts(&recording, recorded, flows, path, &settings);
                     let groups = kinds
                         .map(|kind| match kind {
                             (None, None, false) => group,
@@ -152,7 +153,7 @@ fn kinds_of_hosts<'a>(
     recording: &'a Recording,
     recorded: &'a scenario::Recorded,
     flows: &'a Flows,
-    path: Span,
+    path: (Span, Span),
     settings: &'a Tcp,
 ) -> impl Iterator<Item = Own> {
     let rtts = groups_by_rtt(recording, path);
@@ -166,8 +167,8 @@ fn kinds_of_hosts<'a>(
 }
 
 /// The round-trip time of each connection, rounded so that at most 24 differ: each kind of distance costs every event
-/// a little. `None` if it is unknown, or the path's.
-fn groups_by_rtt(recording: &Recording, path: Span) -> impl Iterator<Item = Option<Span>> {
+/// a little. It has not what the queues of the path add by themselves. `None` if it is unknown, or the path's.
+fn groups_by_rtt(recording: &Recording, (path, queues): (Span, Span)) -> impl Iterator<Item = Option<Span>> {
     let known = || recording.connections.iter().filter_map(|connection| connection.rtt);
     let mut step = 0.02;
     let rounded = |rtt: Span, step: f64| {
@@ -181,7 +182,7 @@ fn groups_by_rtt(recording: &Recording, path: Span) -> impl Iterator<Item = Opti
     recording
         .connections
         .iter()
-        .map(move |connection| connection.rtt.filter(|rtt| !near(*rtt)).map(|rtt| rounded(rtt, step)))
+        .map(move |connection| connection.rtt.filter(|rtt| !near(*rtt)).map(|rtt| rounded(rtt, step) - queues))
 }
 
 /// Time between packets of `bytes` at a rate.

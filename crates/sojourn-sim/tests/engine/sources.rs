@@ -373,3 +373,22 @@ fn a_source_that_starts_at_once_is_on_for_its_first_time_too() {
     let on = |from: u64| (0..10).map(move |n| from + 10 * n);
     assert_eq!(times, on(0).chain(on(1100)).collect::<Vec<_>>());
 }
+
+#[test]
+fn what_a_queue_adds_to_every_round_trip_is_part_of_the_one_that_was_recorded() {
+    let up = json!({ "rate": "100Mbit", "queue": { "kind": "fifo", "limit": "100pkt" } });
+    let down = json!({ "rate": "100Mbit", "queue": { "kind": "netem", "limit": "100pkt", "delay": "40ms" } });
+    // Three connections: one whose round trip is the path's, one longer, and one that is shorter than the queue alone.
+    for (recorded, is) in [(40, 40), (60, 60), (20, 40)] {
+        let content = format!("length 1000000000\ns c 0 {recorded}000000 a100+0 b100+0\n");
+        let source = json!({ "kind": "recorded", "file": "lab.parquet", "content": content });
+        let mut outcome = outcome(json!({
+            "duration": "1s", "path": { "client-delay": "0s", "server-delay": "0s", "down": down, "up": up },
+            "flows": [{ "source": source, "transport": "cubic", "direction": "down" }],
+            "record": { "packets": true },
+        }));
+        let sent = outcome.logs.take().expect("the scenario keeps them").swap_remove(1).arrive_ns;
+        let handshake = (sent[1] - sent[0]) as f64 / 1e6;
+        assert!((handshake - f64::from(is)).abs() < 1.0, "{recorded} ms: {handshake}");
+    }
+}

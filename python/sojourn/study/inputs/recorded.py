@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sojourn.errors import SojournError
+from sojourn.study.inputs.censored import completed
 from sojourn.study.inputs.named import Files
 
 if TYPE_CHECKING:
@@ -50,7 +51,8 @@ def text_of(file: Path) -> str:
         after = _AFTER if set(_AFTER) <= set(there) else ()
         quic = _QUIC if set(_QUIC) <= set(there) else ()
         ecn = _ECN if set(_ECN) <= set(there) else ()
-        columns = dict.fromkeys((*_COLUMNS, *windows, *goes_on, *closes, *after, *quic, *ecn))
+        cut = ("cut",) if goes_on and "cut" in there else ()
+        columns = dict.fromkeys((*_COLUMNS, *windows, *goes_on, *cut, *closes, *after, *quic, *ecn))
         table = pl.read_parquet(file, columns=list(columns))
     except (pl.exceptions.PolarsError, OSError):
         raise SojournError(f"{file} is no workload; expected a file that `sojourn workload` wrote") from None
@@ -65,6 +67,7 @@ def text_of(file: Path) -> str:
     marks = pl.when(pl.any_horizontal(ecn)).then(pl.concat_str(pl.lit("!"), *each)) if ecn else pl.lit(None)
     marks = marks.fill_null("")
     table = table.filter(pl.col("turns").list.len() > 0)
+    table = completed(table) if cut else table
     of_turns = {field.name for field in there["turns"].inner.fields}
     heard, writes = (
         pl.element().struct.field(name) if name in of_turns else pl.lit(0) for name in ("heard", "writes")

@@ -3,18 +3,27 @@
 //! A group has the name that the study gives it. Without one its name is made of what tells it apart: transport,
 //! direction and base round-trip time, `bbr-down-40ms`; of several that are alike the second ends in `-2`.
 
-use crate::scenario::{Flows, Scenario};
+use crate::scenario::{Flows, Hop, Scenario};
 use sojourn_net::Span;
 
 impl Scenario {
     /// Base round-trip time of a group's hosts: its own or the path's, and what queues add whatever the load.
     pub fn base_rtt(&self, flows: &Flows) -> Span {
         let path = &self.path;
-        let hops = path.crossed(flows.over.as_deref()).map_or(&path.hops[..], |crossed| &path.hops[crossed]);
-        let queues = hops.iter().fold(Span::ZERO, |sum, hop| sum + hop.down.queue.delay() + hop.up.queue.delay());
         let access = flows.access.as_ref().map_or(Span::ZERO, |access| access.delay);
-        let between = hops.iter().fold(access, |sum, hop| sum + hop.delay);
-        flows.rtt.unwrap_or((path.client_delay + path.server_delay + between) * 2) + queues
+        let between = self.crossed(flows).iter().fold(access, |sum, hop| sum + hop.delay);
+        flows.rtt.unwrap_or((path.client_delay + path.server_delay + between) * 2) + self.delay_of_queues(flows)
+    }
+
+    /// What the queues that a group crosses add to a round trip, whatever the load (`netem`).
+    pub fn delay_of_queues(&self, flows: &Flows) -> Span {
+        let each = |hop: &Hop| hop.down.queue.delay() + hop.up.queue.delay();
+        self.crossed(flows).iter().fold(Span::ZERO, |sum, hop| sum + each(hop))
+    }
+
+    fn crossed(&self, flows: &Flows) -> &[Hop] {
+        let path = &self.path;
+        path.crossed(flows.over.as_deref()).map_or(&path.hops[..], |crossed| &path.hops[crossed])
     }
 
     /// The name of each group of flows, all different.
