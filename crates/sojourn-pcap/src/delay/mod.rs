@@ -11,17 +11,18 @@
 //! packets were seen, so packets are logged first, and the log is finalized when it is full or the capture ends.
 //!
 //! In the order in which a capture passes:
-//! - [`read_ahead`]: a whole capture, on one thread or two. The work is halved between `sighting`, which looks at bytes,
-//!   finds the flow, and says what a segment is within its own connection, and `meter`, which asks what packets say of
-//!   hosts and queues.
+//! - [`read_ahead`]: a whole capture, on one thread or two. The work is halved between `sighting`, which looks at
+//!   bytes, finds the flow, and says what a segment is within its own connection, and `meter`, which asks what packets
+//!   say of hosts and queues.
 //! - `flow`: what one packet does to its connection; [`estimate`]: which packets tell of a delay, and what they tell.
 //! - What they write to is `meter_state`: [`host`] (an address), `track` (one direction of a flow, by one clock) and
 //!   `log` (a packet of a track).
 //! - [`finalize`]: from the log to the delay of every packet, step by step.
 //! - [`summary`]: what was found of each host.
 //!
-//! What knows nothing of captures: `clock` (tick, skew and wraps of timestamp clocks), `stats` (quantiles, series, sums
-//! in bounded memory), `parallel` (work shared between threads), `prefetch` (memory asked for ahead).
+//! What knows nothing of captures: `clock` (tick, skew and wraps of timestamp clocks), `route_change` (by hop limits),
+//! `stats` (quantiles, series, sums in bounded memory), `parallel` (work shared between threads), `prefetch` (memory
+//! asked for ahead).
 
 mod clock;
 mod discard;
