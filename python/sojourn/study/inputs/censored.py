@@ -64,16 +64,22 @@ def completed(table: "pl.DataFrame") -> "pl.DataFrame":
     last = pl.col("turn") == pl.col("turn").max().over("row", "accepted")
     goes_on = pl.when("accepted").then("b_goes_on").otherwise("a_goes_on")
     turns = turns.with_columns(
-        goes_on=last & goes_on, cut=last & pl.col("cut"), by_client=pl.col("accepted") != pl.col("client_opens")
+        goes_on=last & goes_on,
+        cut=last & pl.col("cut"),
+        by_client=pl.col("accepted") != pl.col("client_opens"),
     )
     told = []
     for (_,), side in turns.group_by("by_client", maintain_order=True):
         cut = side.filter(pl.col("cut") | pl.col("goes_on"))
         size = sizes_of(cut["bytes"].to_numpy(), side.filter(~pl.col("cut"))["bytes"].to_numpy())
-        told.append(cut.with_columns(size=pl.Series(size)).filter("goes_on").select("row", "accepted", "size"))
+        told.append(
+            cut.with_columns(size=pl.Series(size)).filter("goes_on").select("row", "accepted", "size")
+        )
     if not told:
         return table
-    sizes = {(row, accepted): size for row, accepted, size in pl.concat(told).filter(pl.col("size") > 0).rows()}
+    sizes = {
+        (row, accepted): size for row, accepted, size in pl.concat(told).filter(pl.col("size") > 0).rows()
+    }
     if not sizes:
         return table
     concerned = rows["row"].is_in(list({row for row, _ in sizes}))

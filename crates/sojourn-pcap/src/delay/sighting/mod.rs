@@ -1,9 +1,10 @@
 //! From frames to sightings: what a packet's headers say, of which flow it is, and what a segment is within its own
-//! connection. This is the half of measuring that looks at bytes; [`super::meter`] is the other, which asks what packets
-//! say of hosts and queues.
+//! connection. This is the half of measuring that looks at bytes; [`super::meter`] is the other, which asks what
+//! packets say of hosts and queues.
 //!
-//! The [`classifier`] decodes each frame, finds its flow in the [`flow_table`], asks [`tcp_connection`] what a segment is
-//! within its own connection, and writes a sighting to a batch. The meter takes batches in, which may have passed from one thread to another ([`super::read_ahead`]).
+//! The [`classifier`] decodes each frame, finds its flow in the [`flow_table`], asks [`tcp_connection`] what a segment
+//! is within its own connection, and writes a sighting to a batch. The meter takes batches in, which may have passed
+//! from one thread to another ([`super::read_ahead`]).
 
 pub(super) mod classifier;
 pub(super) mod flow_table;
