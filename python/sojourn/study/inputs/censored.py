@@ -1,11 +1,11 @@
 """Turns that the end of a capture cut: how much their ends had to send.
 
-What was seen of such a turn is less than it was to be: it is censored. The sizes of all turns that clients, or
-servers, send are taken to be of one distribution, which the product-limit estimate tells (Kaplan and Meier,
-J. Am. Stat. Assoc. 53(282), 1958). A turn that was cut gets a size at a quantile of what that leaves beyond
-what was seen of it. The quantiles of several are spread evenly, so that together they are as the distribution
-has them. No size is told where it cannot be known, as the largest turns were cut themselves: the end then
-sends on for as long as its connection was seen. The rule is sojourn's own.
+What was seen of such a turn is less than it was to be: it is censored. The sizes of all turns that clients,
+or servers, send are taken to be of one distribution, which the product-limit estimate tells (Kaplan and
+Meier, J. Am. Stat. Assoc. 53(282), 1958). A turn that was cut gets a size at a quantile of what that leaves
+beyond what was seen of it. The quantiles of several are spread evenly, so that together they are as the
+distribution has them. No size is told where it cannot be known, as the largest turns were cut themselves: the
+end then sends on for as long as its connection was seen. The rule is sojourn's own.
 """
 
 from typing import TYPE_CHECKING
@@ -46,13 +46,15 @@ def sizes_of(cut: "NDArray[np.int64]", ended: "NDArray[np.int64]") -> "NDArray[n
 
 
 def completed(table: "pl.DataFrame") -> "pl.DataFrame":
-    """Return the connections of a workload with the sizes that turns were to have which the capture's end cut.
+    """Return the connections of a workload, with the sizes that turns were to have which the end cut.
 
     Where one is told, its end does not go on (`a_goes_on`, `b_goes_on`) any more. Of connections without an
     end nothing says that their last turns were over, whether they seem to go on or not.
     """
     import polars as pl  # slow to import
 
+    if not (table["a_goes_on"] | table["b_goes_on"]).any():
+        return table
     rows = table.with_row_index("row")
     turns = rows.filter("tcp" if "quic" not in rows.columns else pl.col("tcp") | pl.col("quic")).select(
         "row",
@@ -72,14 +74,10 @@ def completed(table: "pl.DataFrame") -> "pl.DataFrame":
     for (_,), side in turns.group_by("by_client", maintain_order=True):
         cut = side.filter(pl.col("cut") | pl.col("goes_on"))
         size = sizes_of(cut["bytes"].to_numpy(), side.filter(~pl.col("cut"))["bytes"].to_numpy())
-        told.append(
-            cut.with_columns(size=pl.Series(size)).filter("goes_on").select("row", "accepted", "size")
-        )
-    if not told:
-        return table
-    sizes = {
-        (row, accepted): size for row, accepted, size in pl.concat(told).filter(pl.col("size") > 0).rows()
-    }
+        cut = cut.with_columns(size=pl.Series(size)).filter("goes_on")
+        told.append(cut.select("row", "accepted", "size"))
+    known = [row for of in told for row in of.filter(pl.col("size") > 0).rows()]
+    sizes = {(row, accepted): size for row, accepted, size in known}
     if not sizes:
         return table
     concerned = rows["row"].is_in(list({row for row, _ in sizes}))
