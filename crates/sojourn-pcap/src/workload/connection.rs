@@ -2,7 +2,7 @@
 
 use super::first_flight::{FirstFlight, one_segment};
 use super::header::Extra;
-use super::raw_turn::{self, End, NEAR_NS, PAUSED_NS, QUIET_NS, RawTurn, is_full, written};
+use super::raw_turn::{self, End, PAUSED_NS, QUIET_NS, RawTurn, is_full, written};
 use super::turns::Turn;
 use super::waits::Host;
 use super::way::Way;
@@ -138,13 +138,8 @@ impl Connection {
         // What passed before this segment, not with it. From here to the end and back is no silence of that end.
         let silent = if before.is_idle() { now.saturating_sub(before.acked_at).saturating_sub(answers_in) } else { 0 };
         let quiet = silent > QUIET_NS;
-        // It had sent all that it had when it heard more of the other. Who is away from the capture may have paused
-        // longer than is seen, as what it sent before stood in a queue.
-        let paused = answers_in >= NEAR_NS || now.saturating_sub(before.sent_at) > PAUSED_NS;
-        let answers = self.concurrent
-            && heard > before.heard
-            && paused
-            && !is_full(before.last, one_segment(before.longest, self.ways[1 - by].mss));
+        // Who has heard more of the other may answer that; whether it does, [`raw_turn::waited`] says.
+        let answers = self.concurrent && heard > before.heard;
         let goes_on = self.turns.last().is_some_and(|turn| turn.by == (by == 1)) && !quiet && !answers;
         if (goes_on || !more)
             && let Some(turn) = self.turns.iter_mut().rev().find(|turn| turn.by == (by == 1))
