@@ -18,7 +18,7 @@ def test_swapped_captures_are_told(tmp_path: Path, both: tuple[list[Frame], list
     ingress, egress = both
     said = refused(tmp_path, egress, ingress)
     # A share: of long captures a sample is looked at, whose numbers are not those of the captures.
-    assert "seem swapped" in said and "of those of the other direction 7.2 % are lost; " in said
+    assert "seem swapped" in said and "but 7.2 % of those of the other direction are; " in said
     assert "of 23" not in said and said.endswith("first, or add --as-given if you did")
     # Of one direction the hop limit tells, and at a bridge that the second has all of the first and more.
     one_way = [[frame for frame in found if is_forward(frame[1])] for found in both]

@@ -234,8 +234,8 @@ fn told(misfit: Misfit, first: &str, second: &str) -> String {
         ),
         Misfit::AgainstTheFlow => format!("{both} are swapped: every packet goes from the second to the first; {turn}"),
         Misfit::OtherDirection { lost, of } => format!(
-            "{both} seem swapped: of the packets from the first to the second hardly any is lost, and they wait less; of \
-             those of the other direction {} are lost; {sure}",
+            "{both} seem swapped: hardly any packet from the first to the second is lost, but {} of those of the other \
+             direction are; {sure}",
             percent(lost, of)
         ),
         Misfit::Subset { unseen, of } => format!(
