@@ -1,13 +1,13 @@
 """A run beside the replay of its own capture: `export`, `workload`, `run`; and `export` twice, `losses`.
 
-python -m benches.passive.replayed [CASE …] [--seconds 40] [--runs 5] [--json]
+python -m benches.passive.replayed [CASE …] [--drawn 0] [--seed 1] [--seconds 40] [--runs 5] [--json]
 
 Each case is run over so many links and round trips, 0.1 % apart, as a run differs from the same a moment
 later, too. Each run is captured at its servers and at its clients, and what `sojourn workload` takes from
 either is replayed over the path of that run. Means are compared, and how far single runs and replays lie
 apart (s.d. in % of the mean) stands beside. Sizes are exact if each connection that ended in a run has its
 bytes in its workload. `losses` has both captures of the first run, and is held against what the engine's
-queue counted.
+queue counted. `--drawn N` has N loads that are drawn at random in place of the cases (`loads.py`).
 """
 
 import argparse
@@ -24,75 +24,26 @@ from sojourn import _core
 from sojourn.study import Study
 
 from benches.command import sojourn
+from benches.passive.loads import CASES, Load, drawn, flows
 
 SIDES = ("servers", "clients")
-_SESSIONS = '{ kind = "sessions", preset = "imc14" }'
-_BULK = '{ kind = "bulk" }'
-
-
-def _flows(source: str, direction: str, count: int = 1) -> str:
-    return f'[[flows]]\nsource = {source}\ntransport = "cubic"\ndirection = "{direction}"\ncount = {count}\n'
-
-
-_VOICE = """[[flows]]
-source = { kind = "cbr", rate = "4Mbit", size = "200B" }
-transport = "udp"
-direction = "down"
-"""
-
-
-def _users(kind: str, count: int) -> str:
-    return f'[[users]]\nkind = "{kind}"\ncount = {count}\n'
-
-
-CASES: dict[str, tuple[int | str, str]] = {
-    "bulk-2": (50, _flows(_BULK, "down", 2)),
-    "bulk-12": (50, _flows(_BULK, "down", 12)),
-    "bulk-4-small": (12, _flows(_BULK, "down", 4)),
-    "bulk-4-large": (250, _flows(_BULK, "down", 4)),
-    "bulk-both-ways": (50, _flows(_BULK, "down", 3) + _flows(_BULK, "up", 2)),
-    "bulk-voice": (50, _flows(_BULK, "down", 2) + _VOICE),
-    "sessions-light": (50, _flows(_SESSIONS, "down", 5)),
-    "sessions": (50, _flows(_SESSIONS, "down", 12)),
-    "sessions-large": (250, _flows(_SESSIONS, "down", 12)),
-    "sessions-both-ways": (50, _flows(_SESSIONS, "down", 10) + _flows(_SESSIONS, "up", 3)),
-    "packmime": (50, _flows('{ kind = "packmime", rate = 80 }', "down")),
-    "packmime-large": (250, _flows('{ kind = "packmime", rate = 110 }', "down")),
-    "web": (50, _users("web", 12)),
-    "web-fair": ("fq-codel", _users("web", 15)),
-    "page": (100, _users("page", 3)),
-    "page-quic": (100, _users("page", 3) + 'http = "3"\n'),
-    "page-quic-bulk": (100, _users("page", 2) + 'http = "3"\n' + _flows(_BULK, "down")),
-    "players": (50, _users("adaptive", 4)),
-    "players-bulk": (100, _users("adaptive", 2) + _users("web", 3) + _flows(_BULK, "down")),
-}
-"""Buffer of the link down in packets, or its queue, and what crosses the path."""
 BOUND = 0.1
 TOO_SMALL = {"delay_ms": 0.3, "loss": 0.002, "carried_bps": 0.0}
 """Differences that matter to nobody, whatever their share is."""
 
 
-def path(queue: int | str, seconds: int) -> str:
-    """Return the path of a case."""
-    kind = f'kind = "{queue}"' if isinstance(queue, str) else f'kind = "fifo", limit = "{queue}pkt"'
-    return f"""name = "lab"
-duration = "{seconds}s"
-[path]
-rtt = "50ms"
-down = {{ rate = "8Mbit", queue = {{ {kind} }} }}
-up   = {{ rate = "2Mbit", queue = {{ kind = "fifo", limit = "64pkt" }} }}
-"""
+def moved(load: Load, step: int) -> list[tuple[str, str]]:
+    """Return the link and the round trip of a run, the first of which are the load's own."""
+    part = (-1) ** step * ((step + 1) // 2) / 1000
+    return [
+        ("path.down.rate", f"{round(load.down_kbit * (1 + part))}kbit"),
+        ("path.rtt", f"{round(load.rtt_us * (1 + part))}us"),
+    ]
 
 
-def moved(step: int) -> list[tuple[str, str]]:
-    """Return the link and the round trip of a run, the first of which are the case's own."""
-    off = (-1) ** step * ((step + 1) // 2)
-    return [("path.down.rate", f"{8000 + 8 * off}kbit"), ("path.rtt", f"{50_000 + 50 * off}us")]
-
-
-def run(study: Path, step: int) -> dict[str, Any]:
+def run(study: Path, load: Load, step: int) -> dict[str, Any]:
     """Run a study over the path of a run."""
-    [point] = Study.load(study, [("record.flows", "true"), *moved(step)]).points
+    [point] = Study.load(study, [("record.flows", "true"), *moved(load, step)]).points
     ran = _core.run(point.text)
     return {**json.loads(ran["summary"]), "table": pl.DataFrame(ran["flows"])}
 
@@ -108,28 +59,28 @@ def numbers(ran: dict[str, Any], link: str) -> dict[str, float]:
 
 
 def replay(
-    study: Path, side: str, step: int, ran: dict[str, Any], seconds: int
+    study: Path, load: Load, side: str, step: int, ran: dict[str, Any], seconds: int
 ) -> tuple[dict[str, Any], bool]:
     """Replay what a side captures of a run. Returns it, and whether all that ended has its size."""
     capture, workload = (
         study.with_name(f"{study.stem}-{side}-{step}.{end}") for end in ("pcapng", "parquet")
     )
-    sets = [word for key, value in moved(step) for word in ("--set", f"{key}={value}")]
+    sets = [word for key, value in moved(load, step) for word in ("--set", f"{key}={value}")]
     sojourn("export", str(study), str(capture), "--at", side, *sets)
     sojourn("workload", str(capture), "-o", str(workload))
     sizes = pl.read_parquet(workload).filter("tcp").select(pl.max_horizontal("a_bytes", "b_bytes"))
     ended = Counter(ran["table"].filter(pl.col("end_ns") >= 0)["bytes"].to_list())
     again = workload.with_suffix(".toml")
     source = f'{{ kind = "recorded", file = "{workload.name}" }}'
-    again.write_text(path(CASES[study.stem][0], seconds) + _flows(source, "down"))
-    return run(again, step), not ended - Counter(sizes.to_series().to_list())
+    again.write_text(load.path(seconds) + flows(source, "down", **load.group))
+    return run(again, load, step), not ended - Counter(sizes.to_series().to_list())
 
 
-def beside(study: Path, seconds: int, count: int) -> Iterator[dict[str, Any]]:
+def beside(study: Path, load: Load, seconds: int, count: int) -> Iterator[dict[str, Any]]:
     """Run a study, replay what either side captures, and compare: a row for each side, link and number."""
-    one = [run(study, step) for step in range(count)]
+    one = [run(study, load, step) for step in range(count)]
     for side in SIDES:
-        replays = [replay(study, side, step, ran, seconds) for step, ran in enumerate(one)]
+        replays = [replay(study, load, side, step, ran, seconds) for step, ran in enumerate(one)]
         for link in ("down", "up"):
             for name, small in TOO_SMALL.items():
                 first = [numbers(ran, link)[name] for ran in one]
@@ -160,6 +111,8 @@ def main() -> None:
     """Run the cases that are named, or all."""
     words = argparse.ArgumentParser(description=__doc__)
     words.add_argument("cases", nargs="*", choices=[*CASES, []])
+    words.add_argument("--drawn", type=int, default=0)
+    words.add_argument("--seed", type=int, default=1)
     words.add_argument("--seconds", type=int, default=40)
     words.add_argument("--runs", type=int, default=5)
     words.add_argument("--folder", type=Path)
@@ -168,13 +121,21 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = given.folder or Path(scratch)
         folder.mkdir(exist_ok=True)
-        for case in given.cases or CASES:
+        loads = CASES
+        if given.drawn:
+            loads = {f"drawn-{seed}": drawn(seed) for seed in range(given.seed, given.seed + given.drawn)}
+        for case, load in loads.items():
+            if given.cases and case not in given.cases:
+                continue
+            if not given.json:
+                print(f"{case}: {load.what}", flush=True)
             study = folder / f"{case}.toml"
-            study.write_text(path(CASES[case][0], given.seconds) + CASES[case][1])
-            for row in beside(study, given.seconds, given.runs):
+            study.write_text(load.path(given.seconds) + load.traffic)
+            for row in beside(study, load, given.seconds, given.runs):
                 print(json.dumps(row) if given.json else shown(row), flush=True)
-            found = lost(study, run(study, 0))
-            print(json.dumps(found) if given.json else found, flush=True)
+            if not given.drawn:
+                found = lost(study, run(study, load, 0))
+                print(json.dumps(found) if given.json else found, flush=True)
 
 
 def shown(row: dict[str, Any]) -> str:
