@@ -224,6 +224,31 @@ SCHEMA = {
 WINDOWS = dict.fromkeys(("a_bytes", "b_bytes", "a_initial_window", "b_initial_window"), pl.UInt64)
 
 
+def test_what_is_written_by_the_clock_is_told_apart(tmp_path: Path) -> None:
+    def text(**each: Any) -> str:
+        turns = [{"accepted": True, "bytes": 9, "wait_ns": 4, **each}]
+        schema = {**SCHEMA, "turns": pl.List(pl.Struct({name: type(its) for name, its in turns[0].items()}))}
+        row = (True, True, False, 50, 7, 900, turns)
+        pl.DataFrame([row], schema=schema, orient="row").write_parquet(tmp_path / "w")
+        return recorded.text_of(tmp_path / "w").split(" ")[-1]
+
+    assert [text(), text(streamed=False), text(streamed=True)] == ["b9+4", "b9+4", "b9~4"]
+    assert text(heard=3, writes=2, streamed=True) == "b9*2~4<3"
+
+
+def test_a_workload_whose_columns_are_others_is_told_in_a_sentence(tmp_path: Path) -> None:
+    row = (True, True, False, 50, 7, 900, [{"accepted": True, "bytes": 9, "wait_ns": 4}])
+    plain = pl.DataFrame([row], schema=SCHEMA, orient="row")
+    # Nothing is known of what a connection was opened after: a column of nothing is a column.
+    after = {name: pl.Series([None]) for name in ("after", "after_bytes", "after_ns")}
+    plain.with_columns(number=pl.lit(1), opener=pl.lit("x"), **after).write_parquet(tmp_path / "w")
+    assert recorded.text_of(tmp_path / "w").splitlines() == ["length 900", "s c 50 7 b9+4"]
+    for name, other in (("turns", pl.lit(3)), ("tcp", pl.lit("yes"))):
+        plain.with_columns(other.alias(name)).write_parquet(tmp_path / "w")
+        with pytest.raises(SojournError, match="is no workload; expected a file that"):
+            recorded.text_of(tmp_path / "w")
+
+
 def test_a_workload_s_text_has_a_line_for_each_connection_in_order_of_time(tmp_path: Path) -> None:
     def turns(*each: tuple[bool, int, int]) -> list[dict[str, Any]]:
         return [{"accepted": a, "bytes": b, "wait_ns": w} for a, b, w in each]

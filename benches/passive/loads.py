@@ -41,6 +41,8 @@ class Load:
         Its flows and users, as a study has them.
     group
         Transport and stack of those who replay it.
+    seeded
+        Its runs differ in their seeds, too.
     what
         The load in words.
     """
@@ -53,6 +55,7 @@ class Load:
     rtt_us: int = 50_000
     group: Mapping[str, str] = field(default_factory=dict)
     what: str = ""
+    seeded: bool = False
 
     def path(self, seconds: int) -> str:
         """Return the beginning of a study."""
@@ -136,5 +139,5 @@ def drawn(seed: int) -> Load:
     )
     return Load(
         "".join(kinds[name] for name in chosen), queue(down_kbit), queue(up_kbit), down_kbit, up_kbit,
-        1000 * rtt_ms, group, what,
+        1000 * rtt_ms, group, what, seeded=True,
     )  # fmt: skip

@@ -7,7 +7,8 @@ later, too. Each run is captured at its servers and at its clients, and what `so
 either is replayed over the path of that run. Means are compared, and how far single runs and replays lie
 apart (s.d. in % of the mean) stands beside. Sizes are exact if each connection that ended in a run has its
 bytes in its workload. `losses` has both captures of the first run, and is held against what the engine's
-queue counted. `--drawn N` has N loads that are drawn at random in place of the cases (`loads.py`).
+queue counted. `--drawn N` has N loads that are drawn at random in place of the cases (`loads.py`), and each
+run a seed of its own.
 """
 
 import argparse
@@ -38,6 +39,7 @@ def moved(load: Load, step: int) -> list[tuple[str, str]]:
     return [
         ("path.down.rate", f"{round(load.down_kbit * (1 + part))}kbit"),
         ("path.rtt", f"{round(load.rtt_us * (1 + part))}us"),
+        *([("seed", str(step + 1))] if load.seeded else ()),
     ]
 
 

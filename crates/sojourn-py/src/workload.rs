@@ -16,9 +16,9 @@ use crate::error::CaptureError;
 const SLICE: u64 = 1 << 16;
 
 /// Read captures as one stream and return the workload in them: a dict with `connections` (columns, a row for each),
-/// `turns` (columns, a row for each turn: `accepted`, `bytes`, `wait_ns`, `heard`, `writes`; `connections` has the
-/// number of them), and what was found of the capture as a whole. `clients` are addresses of clients; without them hop
-/// limits and who opens connections decide.
+/// `turns` (columns, a row for each turn: `accepted`, `bytes`, `wait_ns`, `heard`, `writes`, `streamed`; `connections`
+/// has the number of them), and what was found of the capture as a whole. `clients` are addresses of clients; without
+/// them hop limits and who opens connections decide.
 #[pyfunction]
 pub(crate) fn workload<'py>(
     py: Python<'py>,
@@ -52,7 +52,7 @@ pub(crate) fn workload<'py>(
     let turns = || workload.connections.iter().flat_map(|connection| &connection.turns);
     let turns = columns!(py, of turns(), {
         accepted: |turn| turn.accepted, bytes: |turn| turn.bytes, wait_ns: |turn| turn.wait_ns,
-        heard: |turn| turn.heard, writes: |turn| turn.writes,
+        heard: |turn| turn.heard, writes: |turn| turn.writes, streamed: |turn| turn.streamed,
     })?;
     result.set_item("turns", turns)?;
     result.set_item("length_ns", workload.length_ns)?;

@@ -39,7 +39,9 @@ One row a connection, or a flow of datagrams, in order of their starts:
 ``length_ns``       how long the captures are, the same in every row
 ``turns``           list of ``accepted`` (the turn of *b*), ``bytes``, ``wait_ns``; if concurrent ``heard``,
                     bytes of the other end that it had before it waited (0: it waited for its own last turn);
-                    ``writes``, how many pieces too short for TCP to have cut them it is made of
+                    ``writes``, how many pieces too short for TCP to have cut them it is made of;
+                    ``streamed``: it was written ``wait_ns`` after that end began its turn before, whatever
+                    had been acknowledged
 ==================  ==================================================================================
 """
 

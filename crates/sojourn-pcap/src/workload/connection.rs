@@ -1,6 +1,6 @@
 //! A connection while its packets pass: from segments to turns.
 
-use super::first_flight::{FirstFlight, one_segment};
+use super::first_flight::{FirstFlight, full_segment, one_segment};
 use super::header::Extra;
 use super::raw_turn::{self, End, PAUSED_NS, QUIET_NS, RawTurn, is_full, written};
 use super::turns::Turn;
@@ -34,6 +34,9 @@ pub(super) struct Connection {
     told: [Option<i64>; 2],
     /// When each end was first seen to have sent data that were not seen: they were lost before.
     missed: [Option<i64>; 2],
+    /// Where the last turn of each end began, and when some of it had been acknowledged and more of it came.
+    turn_from: [i64; 2],
+    acked_amid: [Option<i64>; 2],
     /// Whose FIN or RST was the first, and whether the other end closed without having heard of it.
     first_to_close: Option<usize>,
     both_close: bool,
@@ -141,22 +144,31 @@ impl Connection {
         // Who has heard more of the other may answer that; whether it does, [`raw_turn::waited`] says.
         let answers = self.concurrent && heard > before.heard;
         let goes_on = self.turns.last().is_some_and(|turn| turn.by == (by == 1)) && !quiet && !answers;
-        if (goes_on || !more)
+        // At once: it had not heard that all had come, and could not have.
+        let at_once = silent <= 0 && round.is_none_or(|round| now.saturating_sub(before.sent_at) <= round);
+        let way = &mut self.ways[by];
+        if goes_on && at_once && new == u64::from(way.last) && way.last == before.last {
+            way.cut = way.cut.max(way.last);
+        }
+        // What it had written may have been sent by then; whether it was, [`raw_turn::waited`] says.
+        let pauses = goes_on && raw_turn::pauses(before, full_segment(self.ways[by].cut, self.ways[1 - by].mss), now);
+        if (goes_on && !pauses || !more)
             && let Some(turn) = self.turns.iter_mut().rev().find(|turn| turn.by == (by == 1))
         {
             let way = &mut self.ways[by];
             turn.writes = written([(turn.bytes, turn.writes), (u64::from(way.last), 1)]);
             turn.bytes += new;
             self.missed[by] = None;
-            // At once: it had not heard that all had come, and could not have.
-            let at_once = silent <= 0 && round.is_none_or(|round| now.saturating_sub(before.sent_at) <= round);
-            if goes_on && at_once && new == u64::from(way.last) && way.last == before.last {
-                way.cut = way.cut.max(way.last);
+            if before.acked > self.turn_from[by] {
+                self.acked_amid[by].get_or_insert(before.acked_at);
             }
             return false;
         }
         self.begin(by, before, new, now);
-        true
+        if let Some(turn) = self.turns.last_mut() {
+            turn.only_pauses = goes_on;
+        }
+        !goes_on
     }
 
     fn begin(&mut self, by: usize, before: &Way, bytes: u64, now: i64) {
@@ -186,6 +198,8 @@ impl Connection {
         };
         let paced = theirs.paced();
         let follows = self.turns.last().is_some_and(|turn| turn.by == (by == 1));
+        let acked_amid = std::mem::take(&mut self.acked_amid[by]).map(|acked| (acked, before.sent_at));
+        self.turn_from[by] = before.end;
         self.told = [None; 2];
         let answered = self.handshakes[by].filter(|_| now.saturating_sub(self.opened) < STILL_NS);
         self.turns.push(RawTurn {
@@ -206,6 +220,11 @@ impl Connection {
             heard_at: [theirs.front_at, theirs.acked_at].map(|at| at.max(self.opened)),
             idle: before.is_idle(),
             paused: now.saturating_sub(before.sent_at) > PAUSED_NS,
+            only_pauses: false,
+            sent: (before.sent_at, before.sent),
+            acked_at: before.acked_at,
+            acked_amid,
+            flight: before.end - before.acked,
             writes: 1,
             answered,
         });
@@ -419,7 +438,7 @@ mod tests {
             pass(1, ACK, [100, 10], 2000, 70);
             pass(0, ACK, [10, 2100], 0, 71);
             pass(1, ACK, [2100, 10], 2000, 71 + again_after);
-            connection.turns.len()
+            connection.waited([0, 60 * MS], [Host::default(); 2], [0; 2], [0; 2]).len()
         };
         assert_eq!([110, 159, 161].map(turns), [1, 1, 2]);
     }

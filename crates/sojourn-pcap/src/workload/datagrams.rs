@@ -49,7 +49,7 @@ impl Datagrams {
     pub(super) fn add(&mut self, accepted: bool, bytes: u64, now: i64) {
         let wait_ns = now.saturating_sub(self.last_ns).max(0) as u64;
         self.last_ns = now.max(self.last_ns);
-        self.turns.push(Turn { accepted, bytes, wait_ns, heard: 0, writes: 1 });
+        self.turns.push(Turn { accepted, bytes, wait_ns, heard: 0, writes: 1, streamed: false });
     }
 
     /// The datagrams that carry anything: what one waited that does not counts for the next that does.

@@ -25,6 +25,8 @@ const UNSAID: u16 = 536;
 const STAMPS: u32 = 12;
 /// Segments that every host takes are as long, bytes.
 const LEAST_MSS: u16 = 536;
+/// Segments over Ethernet; more, that hosts offer, the way need not take.
+const ETHERNET: u16 = 1460;
 
 /// Shorter ones are what somebody wrote, whoever takes them.
 pub(super) const WRITTEN: u32 = LEAST_MSS as u32 - STAMPS;
@@ -35,15 +37,21 @@ pub(super) fn one_segment(frame: u32, mss: Option<u16>) -> u32 {
 }
 
 /// [`one_segment`], if it is so long that it may be full: every host takes segments of 536 bytes (RFC 9293 §3.7.1),
-/// so that shorter ones are what somebody wrote.
+/// so that shorter ones are what somebody wrote. So are those of less than four fifths of what the other end offered: a
+/// way that takes no more than IPv6's least (1280 bytes with headers) takes more than that.
 pub(super) fn full_segment(frame: u32, mss: Option<u16>) -> u32 {
     let least = u32::from(mss.map_or(LEAST_MSS, |mss| mss.min(LEAST_MSS))).saturating_sub(STAMPS);
-    if frame < least { 0 } else { one_segment(frame, mss) }
+    if frame < least.max(mss.map_or(0, plausible)) { 0 } else { one_segment(frame, mss) }
+}
+
+/// The least that a way leaves of the segments that an end offered to take, as far as any is known.
+fn plausible(mss: u16) -> u32 {
+    4 * u32::from(mss.min(ETHERNET)).saturating_sub(STAMPS) / 5
 }
 
 /// What an application writes now and then is not full, however often it is of one size.
 pub(super) fn may_be_full(size: u32, mss: Option<u16>) -> bool {
-    size > 0 && 2 * size >= u32::from(mss.unwrap_or(UNSAID))
+    size > 0 && size >= mss.map_or(u32::from(UNSAID) / 2, plausible)
 }
 
 /// The first flight of one end.

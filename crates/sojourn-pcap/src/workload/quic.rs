@@ -241,7 +241,14 @@ pub(super) fn turns(first_ns: i64, datagrams: &[Turn], ends: &[End<'_>; 2], over
             (turn, _) => {
                 let (wait, heard, _) = turn.unwrap_or_default();
                 let wait = wait.saturating_sub(stood);
-                found.turns.push(Turn { accepted, bytes: 0, wait_ns: wait.max(0) as u64, heard, writes: 1 });
+                found.turns.push(Turn {
+                    accepted,
+                    bytes: 0,
+                    wait_ns: wait.max(0) as u64,
+                    heard,
+                    writes: 1,
+                    streamed: false,
+                });
                 found.turns.len() - 1
             }
         };
@@ -269,7 +276,7 @@ mod tests {
         let one = |&(at, accepted, bytes): &(i64, bool, u64)| {
             let wait_ns = ((at - last) * MS) as u64;
             last = at;
-            Turn { accepted, bytes, wait_ns, heard: 0, writes: 1 }
+            Turn { accepted, bytes, wait_ns, heard: 0, writes: 1, streamed: false }
         };
         seen.iter().map(one).collect()
     }

@@ -9,13 +9,15 @@ pub struct Turn {
     pub bytes: u64,
     /// What the end waited before: in a connection by turns, since it had all that came before; in a concurrent one,
     /// since it had `heard` so much of the other, or its own last turn was acknowledged; with datagrams, since the
-    /// flow's last one.
+    /// flow's last one; before a `streamed` one, since that end began its turn before.
     pub wait_ns: u64,
     /// In a concurrent connection, bytes of the other end that it had before it waited; none if it waited for its own
     /// last turn.
     pub heard: u64,
     /// So many pieces, each too short to be one that TCP cut, were written at once; one if any was longer.
     pub writes: u32,
+    /// Its end had sent all of its turn before, and wrote this one when it was time, whatever had been acknowledged.
+    pub streamed: bool,
 }
 
 /// One connection, or one flow of datagrams.

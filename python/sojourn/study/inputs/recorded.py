@@ -44,18 +44,27 @@ def text_of(file: Path) -> str:
     import polars as pl  # slow to import, and most studies have no workload
 
     try:
-        there = pl.read_parquet_schema(file)
-        windows = _WINDOWS if set(_WINDOWS) <= set(there) else ()
-        goes_on = _GOES_ON if set(_GOES_ON) <= set(there) else ()
-        closes = _CLOSES if set(_CLOSES) <= set(there) else ()
-        after = _AFTER if set(_AFTER) <= set(there) else ()
-        quic = _QUIC if set(_QUIC) <= set(there) else ()
-        ecn = _ECN if set(_ECN) <= set(there) else ()
-        cut = ("cut",) if goes_on and "cut" in there else ()
-        columns = dict.fromkeys((*_COLUMNS, *windows, *goes_on, *cut, *closes, *after, *quic, *ecn))
-        table = pl.read_parquet(file, columns=list(columns))
+        return _text(file)
     except (pl.exceptions.PolarsError, OSError):
         raise SojournError(f"{file} is no workload; expected a file that `sojourn workload` wrote") from None
+
+
+def _text(file: Path) -> str:
+    """Return a workload as the engine reads it, if Polars finds all columns as they should be."""
+    import polars as pl  # slow to import
+
+    there = pl.read_parquet_schema(file)
+    windows = _WINDOWS if set(_WINDOWS) <= set(there) else ()
+    goes_on = _GOES_ON if set(_GOES_ON) <= set(there) else ()
+    closes = _CLOSES if set(_CLOSES) <= set(there) else ()
+    after = _AFTER if set(_AFTER) <= set(there) else ()
+    quic = _QUIC if set(_QUIC) <= set(there) else ()
+    ecn = _ECN if set(_ECN) <= set(there) else ()
+    cut = ("cut",) if goes_on and "cut" in there else ()
+    columns = dict.fromkeys((*_COLUMNS, *windows, *goes_on, *cut, *closes, *after, *quic, *ecn))
+    table = pl.read_parquet(file, columns=list(columns))
+    # Of which no row knows anything.
+    table = table.with_columns(pl.col(pl.Null).cast(pl.Int64))
     # The end that sends more.
     sends = pl.when(pl.col("a_bytes") > pl.col("b_bytes"))
     window = sends.then(pl.col("a_initial_window")).otherwise(pl.col("b_initial_window"))
@@ -72,11 +81,12 @@ def text_of(file: Path) -> str:
     heard, writes = (
         pl.element().struct.field(name) if name in of_turns else pl.lit(0) for name in ("heard", "writes")
     )
+    streamed = pl.element().struct.field("streamed") if "streamed" in of_turns else pl.lit(False)
     turn = pl.concat_str(
         pl.when(pl.element().struct.field("accepted")).then(pl.lit("b")).otherwise(pl.lit("a")),
         pl.element().struct.field("bytes").cast(pl.String),
         pl.when(writes > 1).then(pl.format("*{}", writes)).otherwise(pl.lit("")),
-        pl.lit("+"),
+        pl.when(streamed).then(pl.lit("~")).otherwise(pl.lit("+")),
         pl.element().struct.field("wait_ns").cast(pl.String),
         pl.when(heard > 0).then(pl.format("<{}", heard)).otherwise(pl.lit("")),
     )

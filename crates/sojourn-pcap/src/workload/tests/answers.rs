@@ -20,7 +20,8 @@ fn turns_of(beside_opener: bool, last: u16, at: i64) -> Vec<(bool, u64, u64)> {
     lines.sort_by_key(|(at, ..)| *at);
     let [both] = &taken(&frames(&lines)).connections[..] else { panic!("one connection") };
     assert!(both.concurrent);
-    heard(both)[3..].iter().map(|&(by, bytes, _, heard)| (by, bytes, heard)).collect()
+    let turns = heard(both).into_iter().skip_while(|(by, .., heard)| !by || *heard < 1280);
+    turns.map(|(by, bytes, _, heard)| (by, bytes, heard)).collect()
 }
 
 #[test]

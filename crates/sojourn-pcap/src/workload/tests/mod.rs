@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use std::net::Ipv4Addr;
 
 mod answers;
+mod streams;
 mod waits;
 
 const MS: i64 = 1_000_000;

@@ -139,11 +139,20 @@ fn an_end_is_quiet_from_when_all_it_sent_was_acknowledged() {
         (90, true, ACK, 10, 1000, 0),
         (100, true, ACK, 10, 1000, 100),
         (190, false, ACK, 1000, 110, 0),
-        // 60 ms after that, and 150 ms after the last data: the same turn. Then 160 ms after: another.
+        // 60 ms after that, and 150 ms after the last data: the same turn, if the last segment was full.
         (250, true, ACK, 110, 1000, 50),
         (340, false, ACK, 1000, 160, 0),
         (500, true, ACK, 160, 1000, 20),
     ];
     let [found] = &taken(&frames(&lines)).connections[..] else { panic!("one connection") };
-    assert_eq!(turns(found), [(false, 150, 10), (false, 20, 160)]);
+    assert_eq!(turns(found), [(false, 100, 10), (false, 50, 150), (false, 20, 250)]);
+    let full = [
+        (100, true, ACK, 10, 1000, 1000),
+        (190, false, ACK, 1000, 1010, 0),
+        (250, true, ACK, 1010, 1000, 1000),
+        (340, false, ACK, 1000, 2010, 0),
+        (500, true, ACK, 2010, 1000, 20),
+    ];
+    let [found] = &taken(&frames(&[&lines[..3], &full].concat())).connections[..] else { panic!("one connection") };
+    assert_eq!(turns(found), [(false, 2000, 10), (false, 20, 160)]);
 }

@@ -8,7 +8,7 @@
 //! then so many ns; RTT in ns, `-` if unknown; WINDOW the initial window of the end that sends more, in segments, if
 //! known; DATAGRAM the payload of QUIC's full ones, if known; ENDS behind them those whose packets may be marked
 //! (ECN); a TURN is `a` (the end that opens) or `b`, its bytes, `*` and the number of writes if there are several,
-//! `+`, the ns waited before it, and of a concurrent connection `<` and the bytes that the end must have of the other
+//! `+` and the ns waited before it, or `~` and the ns since its end began its turn before; and of a concurrent connection `<` and the bytes that the end must have of the other
 //! first, if it waits for any. The first line is `length NS`.
 
 use sojourn_net::Span;
@@ -48,6 +48,8 @@ pub struct Turn {
     /// In a concurrent connection, payload bytes of the other end that it has before it waits; if none, its own last
     /// turn was acknowledged.
     pub heard: u64,
+    /// It is written so long after the turn of its end before it was, whatever was acknowledged.
+    pub streamed: bool,
 }
 
 /// What the opener of a connection waited for before.
@@ -221,17 +223,19 @@ fn after(word: &str) -> Option<After> {
 }
 
 fn turn(word: &str) -> Option<Turn> {
-    let (bytes, rest) = word.get(1..)?.split_once('+')?;
-    let (bytes, writes) = bytes.split_once('*').unwrap_or((bytes, "1"));
-    let (wait, heard) = rest.split_once('<').unwrap_or((rest, "0"));
-    let accepted = match word.as_bytes()[0] {
+    let accepted = match word.as_bytes().first()? {
         b'a' => false,
         b'b' => true,
         _ => return None,
     };
+    let word = word.get(1..)?;
+    let at = word.find(['+', '~'])?;
+    let (bytes, streamed, rest) = (&word[..at], word.as_bytes()[at] == b'~', &word[at + 1..]);
+    let (bytes, writes) = bytes.split_once('*').unwrap_or((bytes, "1"));
+    let (wait, heard) = rest.split_once('<').unwrap_or((rest, "0"));
     let bytes: u32 = bytes.parse().ok()?;
     let writes = writes.parse().ok().filter(|writes| (1..=bytes).contains(writes))?;
-    Some(Turn { accepted, bytes, writes, wait: time(wait)?, heard: heard.parse().ok()? })
+    Some(Turn { accepted, bytes, writes, wait: time(wait)?, heard: heard.parse().ok()?, streamed })
 }
 
 #[cfg(test)]
@@ -246,9 +250,11 @@ mod tests {
         assert_eq!((first.manner, first.client_opens, first.rtt), (Manner::Turns, true, None));
         assert_eq!((first.initial_window, second.initial_window), (Some(3), None));
         assert_eq!((first.goes_on, second.goes_on), ([false, true], [false; 2]));
-        let expected = Turn { accepted: true, bytes: 70_000, writes: 3, wait: Span(20), heard: 1 };
+        let expected = Turn { accepted: true, bytes: 70_000, writes: 3, wait: Span(20), heard: 1, streamed: false };
         assert_eq!(first.turns[1], expected);
         assert_eq!((first.turns[0].writes, first.turns[0].heard), (1, 0));
+        assert_eq!(turn("b9~20<1"), Some(Turn { bytes: 9, writes: 1, streamed: true, ..expected }));
+        assert_eq!(["c9+1", "a9", "a~1", "", "é9+1"].map(turn), [None; 5]);
         assert_eq!((second.manner, second.client_opens, second.rtt), (Manner::Datagrams, false, Some(Span(30))));
     }
 
