@@ -30,7 +30,7 @@ fn capture(tcp: bool) -> Vec<u8> {
         let header = if tcp {
             let ms = (time_ns / 1_000_000) as u32;
             let (seq, ack) = if answer { (1, data * 1448) } else { (data * 1448, 1) };
-            Header::Tcp { seq, ack, flags: 16, stamps: Some((ms, ms - 30)), sack: Default::default() }
+            Header::Tcp { seq, ack, flags: 16, stamps: Some((ms, ms - 30)), sack: Default::default(), mss: None }
         } else {
             let (stamp, kind) = ((time_ns / 1000) as u32, if answer { utp::STATE } else { utp::DATA });
             Header::Utp(utp::Header { kind, connection: 7, stamp, difference: 9, seq: data as u16, ack: data as u16 })

@@ -35,6 +35,8 @@ pub enum Header {
         stamps: Option<(u32, u32)>,
         /// What arrived beyond a hole, the latest first.
         sack: Blocks,
+        /// Of a SYN, the longest segment that its end takes; it takes selective acknowledgements, too.
+        mss: Option<u16>,
     },
     /// A uTP packet.
     Utp(crate::decode::utp::Header),
@@ -78,9 +80,10 @@ impl Datagram {
     pub fn frame(&self) -> (Vec<u8>, u32) {
         let mut frame = vec![0x02, 0, 0, 0, 0, 2, 0x02, 0, 0, 0, 0, 1, 8, 0];
         let transport = match self.header {
-            Header::Tcp { stamps, sack, .. } => {
+            Header::Tcp { stamps, sack, mss, .. } => {
                 let blocks = sack.iter().flatten().count();
-                20 + if stamps.is_some() { 12 } else { 0 } + if blocks > 0 { 4 + 8 * blocks } else { 0 }
+                let offers = if mss.is_some() { 8 } else { 0 };
+                20 + offers + if stamps.is_some() { 12 } else { 0 } + if blocks > 0 { 4 + 8 * blocks } else { 0 }
             }
             Header::Utp(_) => 28,
             Header::Udp | Header::Quic { .. } => 8,
@@ -98,10 +101,13 @@ impl Datagram {
         frame.extend(self.source.port.to_be_bytes());
         frame.extend(self.destination.port.to_be_bytes());
         match self.header {
-            Header::Tcp { seq, ack, flags, stamps, sack } => {
+            Header::Tcp { seq, ack, flags, stamps, sack, mss } => {
                 frame.extend(seq.to_be_bytes());
                 frame.extend(ack.to_be_bytes());
                 frame.extend([(transport as u8 / 4) << 4, flags, 0xff, 0xff, 0, 0, 0, 0]);
+                if let Some([high, low]) = mss.map(u16::to_be_bytes) {
+                    frame.extend([2, 4, high, low, 1, 1, 4, 2]);
+                }
                 if let Some((value, echo)) = stamps {
                     frame.extend([1, 1, 8, 10]);
                     frame.extend(value.to_be_bytes());
@@ -285,7 +291,7 @@ mod tests {
     fn what_is_written_is_read_back() {
         let ends = [1, 2].map(|n| End { address: Ipv4Addr::new(10, 0, 0, n), port: u16::from(n) * 1000 });
         let sack = [Some((20, 30)), Some((40, 50)), None];
-        let tcp = Header::Tcp { seq: 7, ack: 8, flags: 16, stamps: Some((9, 10)), sack };
+        let tcp = Header::Tcp { seq: 7, ack: 8, flags: 16, stamps: Some((9, 10)), sack, mss: None };
         let header = utp::Header { kind: utp::DATA, connection: 3, stamp: 4, difference: 5, seq: 6, ack: 7 };
         let packets = [tcp, Header::Utp(header)].map(|header| Datagram {
             source: ends[0],

@@ -191,7 +191,9 @@ impl Capture {
             }
             Some(segment) => {
                 let stamped = seen.packet.bytes() >= HEADERS + TIMESTAMPS + segment.payload();
-                (self.tcp_header(&segment, &seen.sack, seen.direction, flow, stamped), segment.payload())
+                let whole = group.map_or(1448, |flows| flows.mss.0) + u64::from(if stamped { TIMESTAMPS } else { 0 });
+                let mss = segment.syn.then(|| whole.min(u16::MAX.into()) as u16);
+                (self.tcp_header(&segment, &seen.sack, seen.direction, flow, stamped, mss), segment.payload())
             }
         };
         let ttl = 64 - self.crossed(scenario.path.hops.len(), seen.direction).min(63) as u8;
@@ -233,6 +235,7 @@ impl Capture {
         direction: Direction,
         flow: u32,
         stamped: bool,
+        mss: Option<u16>,
     ) -> Header {
         let flag = |set: bool, flag: u8| if set { flag } else { 0 };
         let value = |time: Time, direction: Direction| {
@@ -250,6 +253,7 @@ impl Capture {
             flags: flag(segment.syn, tcp::SYN) | flag(segment.fin, tcp::FIN) | flag(segment.ack.is_some(), tcp::ACK),
             stamps: stamped.then(|| (value(segment.stamp, direction), echo)),
             sack: blocks,
+            mss,
         }
     }
 }

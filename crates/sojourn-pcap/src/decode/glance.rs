@@ -64,7 +64,7 @@ mod tests {
             (more, cut) in (prop::option::of(0u8..8), 0usize..90),
         ) {
             let end = |n: u8| End { address: Ipv4Addr::new(10, n, 0, 1), port: 1000 + u16::from(n) };
-            let header = Header::Tcp { seq, ack, flags, stamps: Some(stamps), sack: Default::default() };
+            let header = Header::Tcp { seq, ack, flags, stamps: Some(stamps), sack: Default::default(), mss: None };
             let packet = Datagram { source: end(1), destination: end(2), id: 7, ttl: 60, ecn: 0, payload: 100, header };
             let (mut data, wire_len) = packet.frame();
             prop_assert!(glance(1, &data, wire_len).is_some());

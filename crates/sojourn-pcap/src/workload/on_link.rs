@@ -54,7 +54,10 @@ mod tests {
     }
 
     fn segment(flags: u8, payload: u16) -> Vec<u8> {
-        packet(Header::Tcp { seq: 9, ack: 9, flags, stamps: Some((1, 1)), sack: Default::default() }, payload)
+        packet(
+            Header::Tcp { seq: 9, ack: 9, flags, stamps: Some((1, 1)), sack: Default::default(), mss: None },
+            payload,
+        )
     }
 
     /// Bytes that the near host sent and, of them, datagrams.

@@ -29,7 +29,7 @@ fn capture(comment: &str) -> Vec<u8> {
     let mut out = Pcapng::new(Vec::new(), &["down"]).unwrap();
     for (time, dropped, i) in seen {
         let stamps = Some((((START / MS) as u32).wrapping_add(2 * i), 0));
-        let header = Header::Tcp { seq: 1 + i * 1000, ack: 1, flags: 16, stamps, sack: Default::default() };
+        let header = Header::Tcp { seq: 1 + i * 1000, ack: 1, flags: 16, stamps, sack: Default::default(), mss: None };
         let packet =
             Datagram { source: remote, destination: local, id: i as u16, ttl: 60, ecn: 0, payload: 1000, header };
         let (frame, wire_len) = packet.frame();

@@ -23,8 +23,14 @@ fn measured(waits: &[u64]) -> (Vec<u64>, BTreeMap<u64, f64>) {
         let stamp = |time: u64, up: bool| ((START + time) / MS) as u32 + u32::from(up) * 1000;
         let mut send = |time: u64, up: bool, (seq, ack, flags, payload), echo| {
             let (source, destination) = if up { (local, remote) } else { (remote, local) };
-            let header =
-                Header::Tcp { seq, ack, flags, stamps: Some((stamp(time, up), echo)), sack: Default::default() };
+            let header = Header::Tcp {
+                seq,
+                ack,
+                flags,
+                stamps: Some((stamp(time, up), echo)),
+                sack: Default::default(),
+                mss: None,
+            };
             out.datagram(0, START + time, &Datagram { source, destination, id: 1, ttl: 64, ecn: 0, payload, header })
                 .unwrap();
             frames += 1;

@@ -40,6 +40,7 @@ fn sample(ng: bool) -> Vec<u8> {
                 flags: 16,
                 stamps: Some((i * 10, i * 10)),
                 sack: Default::default(),
+                mss: None,
             }
         } else {
             let (stamp, difference) = (i * 10_000, if i < 5 { 0 } else { 7_000_000 + i });
@@ -91,7 +92,7 @@ proptest! {
         for (back, [a, b, c, d], flags, payload, time) in packets {
             let (source, destination) = if back { (end(2, 80), end(1, 999)) } else { (end(1, 999), end(2, 80)) };
             let header = if flags & 128 == 0 {
-                Header::Tcp { seq: a, ack: b, flags, stamps: Some((c, d)), sack: Default::default() }
+                Header::Tcp { seq: a, ack: b, flags, stamps: Some((c, d)), sack: Default::default(), mss: None }
             } else {
                 let (seq, ack) = (c as u16, d as u16);
                 Header::Utp(utp::Header { kind: flags % 5, connection: 7, stamp: a, difference: b, seq, ack })
@@ -108,7 +109,8 @@ fn a_million_flows_of_one_packet_take_no_more_memory_than_the_table() {
     let mut meter = Meter::new(Options { most_flows: 1 << 12, ..Options::default() });
     for i in 0..1_000_000u32 {
         let source = End { address: Ipv4Addr::from_bits(0x0b00_0000 + i), port: i as u16 };
-        let header = Header::Tcp { seq: i, ack: 0, flags: 2, stamps: Some((i, 0)), sack: Default::default() };
+        let header =
+            Header::Tcp { seq: i, ack: 0, flags: 2, stamps: Some((i, 0)), sack: Default::default(), mss: None };
         let packet = Datagram { source, destination: end(2, 80), id: 1, ttl: 60, ecn: 0, payload: 0, header };
         let (bytes, wire_len) = packet.frame();
         let time_ns = 1_700_000_000_000_000_000 + i64::from(i) * 1000;
@@ -174,6 +176,7 @@ fn what_waits_for_an_answer_in_vain_is_forgotten() {
             flags: 16,
             stamps: Some((stamp(i) + 1, 0)),
             sack: Default::default(),
+            mss: None,
         };
         if feed(&mut meter, i, source, destination, header, 100) {
             drop(meter.finalize());

@@ -112,6 +112,7 @@ fn capture(answers: bool) -> (Vec<u8>, BTreeMap<u64, u64>) {
                 flags,
                 stamps: Some((value, echo)),
                 sack: Default::default(),
+                mss: None,
             };
             let packet = |source, destination, payload, header| Datagram {
                 source,
@@ -133,6 +134,7 @@ fn capture(answers: bool) -> (Vec<u8>, BTreeMap<u64, u64>) {
                     flags,
                     stamps: Some((ms, value)),
                     sack: Default::default(),
+                    mss: None,
                 };
                 seen.push((arrives + 50_000, None, packet(LOCAL, remote, 0, header)));
                 at(&mut agenda, arrives + 50_000 + PATH, n, ms);
@@ -220,6 +222,7 @@ fn a_new_connection_between_the_same_ports_has_a_base_of_its_own() {
                 flags,
                 stamps: Some((value.wrapping_add(offset), 0)),
                 sack: Default::default(),
+                mss: None,
             };
             let packet =
                 Datagram { source: remote, destination: LOCAL, id: i as u16, ttl: 60, ecn: 0, payload, header };

@@ -37,7 +37,7 @@ fn capture(steps: &[Step]) -> Vec<u8> {
             Header::Utp(utp::Header { kind, connection: 7, stamp, difference, seq: mine as u16, ack: theirs as u16 })
         } else {
             let stamps = Some((ms - u32::from(wait) / 1000, ms - 20));
-            Header::Tcp { seq: mine, ack: theirs, flags: 16, stamps, sack: Default::default() }
+            Header::Tcp { seq: mine, ack: theirs, flags: 16, stamps, sack: Default::default(), mss: None }
         };
         sent[flow][usize::from(back)] += u32::from(payload);
         let datagram = Datagram { source, destination, id: mine as u16, ttl: 60, ecn: 0, payload, header };

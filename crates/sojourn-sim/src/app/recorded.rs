@@ -184,7 +184,9 @@ impl Recorded {
         let handshake = connection.rtt.filter(|_| tcp).unwrap_or(Span::ZERO);
         for accepted in [false, true] {
             let first = due(connection, &playing, accepted).filter(|turn| turn.heard == 0);
-            if let Some(turn) = first.filter(|turn| accepted || !tcp || turn.wait == Span::ZERO) {
+            // The clock of a stream starts when its beginning can be sent.
+            let streams = connection.turns.get(1).is_some_and(|turn| turn.streamed);
+            if let Some(turn) = first.filter(|turn| accepted || !tcp || turn.wait == Span::ZERO && !streams) {
                 playing.waiting[usize::from(accepted)] = true;
                 let delay = if accepted { handshake } else { Span::ZERO } + turn.wait;
                 network.wake_at(network.now() + delay, number, token(flow, accepted));

@@ -363,7 +363,7 @@ mod tests {
         for (number, &(ms, far, [seq, ack], stamps, payload, flags)) in (1..).zip(packets) {
             let [source, destination] =
                 if far { [1, 2] } else { [2, 1] }.map(|n| End { address: Ipv4Addr::new(10, 0, 0, n), port: 443 });
-            let header = Header::Tcp { seq, ack, flags, stamps: Some(stamps), sack: Default::default() };
+            let header = Header::Tcp { seq, ack, flags, stamps: Some(stamps), sack: Default::default(), mss: None };
             let datagram = Datagram { source, destination, id: number as u16, ttl: 60, ecn: 0, payload, header };
             let (data, wire_len) = datagram.frame();
             let (time_ns, dropped, interface) = ((ms * 1e6) as i64, false, None);

@@ -22,7 +22,7 @@ fn frames(lines: &[Line]) -> Vec<(i64, Vec<u8>, u32)> {
         .iter()
         .map(|&(at, opener, flags, seq, ack, payload)| {
             let (source, destination) = if opener { (ends[0], ends[1]) } else { (ends[1], ends[0]) };
-            let header = Header::Tcp { seq, ack, flags, stamps: None, sack: Default::default() };
+            let header = Header::Tcp { seq, ack, flags, stamps: None, sack: Default::default(), mss: None };
             let ttl = if opener { 64 } else { 55 };
             let (data, wire) = Datagram { source, destination, id: 1, ttl, ecn: 0, payload, header }.frame();
             (at * MS, data, wire)
