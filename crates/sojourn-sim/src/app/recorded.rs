@@ -2,12 +2,12 @@
 //!
 //! Source: the traffic generator of Tmix (M. Weigle et al., CCR 36(3), 2006): an end begins its turn when it has all
 //! that came before and has waited as it did in the capture. In a concurrent connection it waits for so many bytes of
-//! the other as it had heard of, as in TwoSew (DETERLab), or for its own last turn to be acknowledged. What an end writes
-//! by its own clock (a live film in pieces, the words of an answer) it writes so long after it began its turn before.
-//! When all turns are done both close, or the one that closed first, and the other when it hears of that. What reacted
-//! to the network (windows, losses, times) is left to this engine's TCP; datagrams are sent at their recorded times. An
-//! end in whose turn the recording ended had more to send: however fast its turn goes here, it goes on for as long as
-//! it was seen.
+//! the other as it had heard of, as in TwoSew (DETERLab), or for its own last turn to be acknowledged. What an end
+//! writes by its own clock (a live film in pieces, the words of an answer) it writes so long after it began its turn
+//! before. When all turns are done both close, or the one that closed first, and the other when it hears of that. What
+//! reacted to the network (windows, losses, times) is left to this engine's TCP; datagrams are sent at their recorded
+//! times. An end in whose turn the recording ended had more to send: however fast its turn goes here, it goes on for as
+//! long as it was seen.
 //!
 //! A connection that its opener waited to open, as `sojourn workload` finds ([`After`]), starts when so much of the
 //! other has come here, and as long after as it was: Tmix has no such thing. Others start at their recorded times.
