@@ -1,15 +1,15 @@
 //! A recorded workload as text: a line for each connection or flow of datagrams.
 //!
 //! `KIND SIDE[ENDS][/CLOSER] START[@AFTER] RTT[/WINDOW][:DATAGRAM][!ENDS] TURN…`: KIND is `s` (by turns), `c`
-//! (concurrent), `q` (of QUIC, and concurrent) or `u` (datagrams); SIDE is who opens, `c` (a client) or `s` (a
-//! server); ENDS are those in whose turn the recording ended, `a`, `b` or `ab`; CLOSER, `a` or `b`, closed first, and
-//! the other end when it had heard of that; START in ns from the beginning of the recording; AFTER, as `7b900+1000`,
-//! that the opener waited for so many bytes of the end of that letter of the connection in that line (from 0), and
-//! then so many ns; RTT in ns, `-` if unknown; WINDOW the initial window of the end that sends more, in segments, if
-//! known; DATAGRAM the payload of QUIC's full ones, if known; ENDS behind them those whose packets may be marked
-//! (ECN); a TURN is `a` (the end that opens) or `b`, its bytes, `*` and the number of writes if there are several,
-//! `+` and the ns waited before it, or `~` and the ns since its end began its turn before; and of a concurrent connection `<` and the bytes that the end must have of the other
-//! first, if it waits for any. The first line is `length NS`.
+//! (concurrent), `q` (of QUIC, and concurrent) or `u` (datagrams); SIDE is who opens, `c` (a client) or `s` (a server);
+//! ENDS are those in whose turn the recording ended, `a`, `b` or `ab`; CLOSER, `a` or `b`, closed first, and the other
+//! end when it had heard of that; START in ns from the beginning of the recording; AFTER, as `7b900+1000`, that the
+//! opener waited for so many bytes of the end of that letter of the connection in that line (from 0), and then so many
+//! ns; RTT in ns, `-` if unknown; WINDOW the initial window of the end that sends more, in segments, if known; DATAGRAM
+//! the payload of QUIC's full ones, if known; ENDS behind them those whose packets may be marked (ECN); a TURN is `a`
+//! (the end that opens) or `b`, its bytes, `*` and the number of writes if there are several, `+` and the ns waited
+//! before it, or `~` and the ns since its end began its turn before; and of a concurrent connection `<` and the bytes
+//! that the end must have of the other first, if it waits for any. The first line is `length NS`.
 
 use sojourn_net::Span;
 use std::str::FromStr;
