@@ -146,6 +146,9 @@ pub(crate) fn measure(
             Stop::Read(error) => read_error(error),
             Stop::Python(error) => error,
         })?;
+        if !capture.out_of_order().is_empty() {
+            meter.captures_out_of_order();
+        }
         let mut summary = summary(&meter, asked.min_samples);
         summary["left_out_by_request"] = wanted.left_out.into();
         summary["damage"] = serde_json::to_value(capture.damage()).unwrap_or_default();

@@ -118,7 +118,11 @@ def measure(
             summary |= {"hosts": lines, "not_measured": [json.loads(lines[place]) for place in not_measured]}
         else:
             summary["hosts"] = [json.loads(line) for line in lines]
-        return summary if table is None else {**summary, "flows": table.rows(min_samples, summary["hosts"])}
+        if table is None:
+            return summary
+        disordered = bool(summary.get("out_of_order"))
+        flows = table.rows(min_samples, summary["hosts"], out_of_order=disordered)
+        return {**summary, "flows": flows}
     except _core.CaptureError as error:
         raise CaptureError(str(error)) from None
 

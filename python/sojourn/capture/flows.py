@@ -58,10 +58,13 @@ class Flows:
             )
         self._bins, self._flows = bins, flows
 
-    def rows(self, min_samples: int, hosts: Sequence[Mapping[str, Any]] = ()) -> list[dict[str, Any]]:
+    def rows(
+        self, min_samples: int, hosts: Sequence[Mapping[str, Any]] = (), *, out_of_order: bool = False
+    ) -> list[dict[str, Any]]:
         """Return an object for each flow and direction with so many samples, in the order of their starts.
 
         What was left out of the way to one of the `hosts` is not told by flow: it makes all of them bounds.
+        So do captures that were not given in order of time.
         """
         if self._flows is None:
             return []
@@ -80,8 +83,10 @@ class Flows:
         for row in table.sort("first", "flow", "toward").iter_rows(named=True):
             most = row["max"]
             delay = {name: _delay(row[name], most) for name in shares}
-            bound = _core.lower_bound(row["samples"], row["lacking"]) or (
-                row["toward"] and (row["remote"], row["protocol"]) in untold
+            bound = (
+                out_of_order
+                or _core.lower_bound(row["samples"], row["lacking"])
+                or (row["toward"] and (row["remote"], row["protocol"]) in untold)
             )
             found.append(
                 {
@@ -95,7 +100,9 @@ class Flows:
                     "max_ms": round(most, 6),
                     "lower_bound": bound,
                     "missing_at_most_ms": (
-                        round(row["missing"], 6) if bound and 0 < row["missing"] < math.inf else None
+                        round(row["missing"], 6)
+                        if bound and not out_of_order and 0 < row["missing"] < math.inf
+                        else None
                     ),
                     "start_s": row["first"] / 1e9,
                     "end_s": row["last"] / 1e9,

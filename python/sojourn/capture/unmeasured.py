@@ -20,6 +20,13 @@ def whole(summary: Mapping[str, Any], min_samples: int) -> Iterator[str]:
         yield (f"{many(local, 'packet')} between two hosts that --local names left out: expected one of them")
     if summary.get("nobody_local"):
         yield "no host of the captures is named by --local, so both ends of a flow count as remote"
+    if pairs := summary.get("amid", ()):
+        one, other = pairs[0]
+        more = f", nor of {many(len(pairs) - 1, 'other pair')} of hosts" if pairs[1:] else ""
+        yield (
+            f"neither {one} nor {other} is seen to be near{more}: what packets from either waited is told up "
+            "to the place of the capture alone; --local names the near one"
+        )
     if packets and not (few or local or summary["hosts"]):
         counts = (summary.get("discarded") or {}).items()
         why = "".join(f"; {spaced(count)} {reason.replace('_', ' ')}" for reason, count in counts)

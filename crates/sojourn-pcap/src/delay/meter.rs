@@ -37,9 +37,17 @@ pub struct Meter {
     pub(crate) classifier: Option<Classifier>,
     /// What was seen of the last single frame.
     single: Batch,
+    /// Captures were not given in order of time.
+    pub(crate) out_of_order: bool,
 }
 
 impl Meter {
+    /// Captures were not given in order of time: packets may be counted twice, or as seen from two places, so that no
+    /// delay is certain.
+    pub fn captures_out_of_order(&mut self) {
+        self.out_of_order = true;
+    }
+
     /// A meter that has seen nothing.
     pub fn new(options: Options) -> Self {
         let hosts = Hosts::new(options.local.clone());

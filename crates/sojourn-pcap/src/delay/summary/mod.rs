@@ -4,7 +4,7 @@
 
 mod python_json;
 
-use crate::decode::Skip;
+use crate::decode::{Address, Skip};
 use crate::delay::discard::Discard;
 use crate::delay::host::Host;
 use crate::delay::host::statistics::{DirectionStats, Stats};
@@ -15,6 +15,7 @@ use crate::delay::stats::quantiles::Quantiles;
 use crate::delay::stats::series::Series;
 use crate::delay::summary::python_json::{float, line};
 use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 
 /// Totals of a capture and the object of each remote host and protocol with at least `min_samples` samples, or with as
 /// many packets of which none could give one. Those are lines of JSON, for they are nearly all of it; `not_measured`
@@ -39,12 +40,29 @@ pub fn summary(meter: &Meter, min_samples: u64) -> Value {
             }
         }
     }
+    // Of two ends neither of which is near, the way from each is seen up to here alone.
+    let remotes: BTreeSet<(Address, usize)> = shown
+        .iter()
+        .filter(|(.., stats, _)| stats.from.samples > 0)
+        .map(|(host, protocol, ..)| (host.address, *protocol as usize))
+        .collect();
+    let amid: Vec<(String, String)> = shown
+        .iter()
+        .filter_map(|(host, protocol, stats, _)| {
+            Some((host, *protocol as usize, stats.local.filter(|(_, more)| !more)?.0))
+        })
+        .filter(|(host, protocol, local)| {
+            host.address < *local && [host.address, *local].iter().all(|end| remotes.contains(&(*end, *protocol)))
+        })
+        .map(|(host, _, local)| (host.address.to_string(), local.to_string()))
+        .collect();
+    let rule = Rule { min_samples, out_of_order: meter.out_of_order };
     for_each(
         meter.state.options.threads,
         &mut shown,
         |_, _| 0,
         |_, (host, protocol, stats, text)| {
-            *text = with_rows(&object(host, *protocol, stats, min_samples), &stats.series);
+            *text = with_rows(&object(host, *protocol, stats, rule), &stats.series);
         },
     );
     // Round trips stand for delays where a protocol shows nothing else.
@@ -63,6 +81,9 @@ pub fn summary(meter: &Meter, min_samples: u64) -> Value {
     if meter.hosts().nobody_local() {
         summary["nobody_local"] = true.into();
     }
+    if !amid.is_empty() {
+        summary["amid"] = json!(amid);
+    }
     summary
 }
 
@@ -70,7 +91,14 @@ fn counts<'a>(named: impl Iterator<Item = (&'a str, u64)>) -> Value {
     Value::Object(named.filter(|(_, count)| *count > 0).map(|(name, count)| (name.to_owned(), count.into())).collect())
 }
 
-fn object(host: &Host, protocol: Protocol, stats: &Stats, min_samples: u64) -> Value {
+/// What makes a delay a lower bound, whatever its packets tell.
+#[derive(Clone, Copy)]
+struct Rule {
+    min_samples: u64,
+    out_of_order: bool,
+}
+
+fn object(host: &Host, protocol: Protocol, stats: &Stats, rule: Rule) -> Value {
     let mut object = Map::new();
     let mut set = |name: &str, value: Value| drop(object.insert(name.to_owned(), value));
     set("remote", host.address.to_string().into());
@@ -83,7 +111,7 @@ fn object(host: &Host, protocol: Protocol, stats: &Stats, min_samples: u64) -> V
     set("direction", format!("{} → {local}", host.address).into());
     set("protocol", protocol.name().into());
     set("samples", stats.from.samples.into());
-    for (name, value) in way(&stats.from, min_samples) {
+    for (name, value) in way(&stats.from, rule) {
         set(name, value);
     }
     set("base_drift_ppm", stats.skew.map_or(Value::Null, |skew| rounded(skew.ppm)));
@@ -107,7 +135,7 @@ fn object(host: &Host, protocol: Protocol, stats: &Stats, min_samples: u64) -> V
     set("bases_taken_over", stats.bases_taken_over.into());
     set("route_changes", stats.route_changes.into());
     set("clock_steps", stats.clock_steps.into());
-    set("to_remote", toward(protocol, stats, format!("{local} → {}", host.address), min_samples));
+    set("to_remote", toward(protocol, stats, format!("{local} → {}", host.address), rule));
     set("from_remote", from(protocol, stats).into());
     set("rtt_ms", if stats.rtt.count() > 0 { rtt(&stats.rtt) } else { Value::Null });
     set("series", json!({ "bin_s": stats.series.width_s(), "rows": [] }));
@@ -133,15 +161,17 @@ fn with_rows(object: &Value, series: &Series) -> String {
 }
 
 /// The keys of one direction. A few packets, such as those of handshakes, do not stand for all: what they tell is a
-/// lower bound.
-fn way(way: &DirectionStats, min_samples: u64) -> Vec<(&'static str, Value)> {
+/// lower bound, and so is what captures in a wrong order tell.
+fn way(way: &DirectionStats, rule: Rule) -> Vec<(&'static str, Value)> {
     let count = way.samples;
     let mut keys = delays(&way.delay).to_vec();
     let known = |value: Value| if count > 0 { value } else { Value::Null };
     keys.push(("uncertainty_ms", known(ms(way.uncertainty.ns() / count as f64))));
-    let few = count < min_samples;
-    keys.push(("lower_bound", known((few || way.lower_bound()).into())));
+    let few = count < rule.min_samples;
+    let bound = few || rule.out_of_order || way.lower_bound();
+    keys.push(("lower_bound", known(bound.into())));
     let certainty = match way.lower_bound() {
+        _ if rule.out_of_order => "captures not in order of time",
         _ if few => "only a few packets could be timed",
         true if way.many_untold() => "nothing tells what many packets waited",
         true => "lower bound",
@@ -149,7 +179,7 @@ fn way(way: &DirectionStats, min_samples: u64) -> Vec<(&'static str, Value)> {
     };
     keys.push(("certainty", known(certainty.into())));
     // How much more it may be: nothing bounds it where null.
-    let missing = way.missing().filter(|_| !few && way.lower_bound());
+    let missing = way.missing().filter(|_| !few && !rule.out_of_order && bound);
     keys.push(("missing_at_most_ms", missing.map_or(Value::Null, ms)));
     keys
 }
@@ -181,13 +211,13 @@ fn from(protocol: Protocol, stats: &Stats) -> &'static str {
 }
 
 /// What could be seen of the way to the host.
-fn toward(protocol: Protocol, stats: &Stats, direction: String, min_samples: u64) -> Value {
+fn toward(protocol: Protocol, stats: &Stats, direction: String, rule: Rule) -> Value {
     let samples = stats.to.samples;
     if samples > 0 {
         let mut object = Map::new();
         object.insert("direction".to_owned(), direction.into());
         object.insert("samples".to_owned(), samples.into());
-        object.extend(way(&stats.to, min_samples).into_iter().map(|(name, value)| (name.to_owned(), value)));
+        object.extend(way(&stats.to, rule).into_iter().map(|(name, value)| (name.to_owned(), value)));
         let discarded = Discard::ALL.iter().map(|why| (why.name(), stats.to.discarded[*why as usize]));
         object.insert("discarded".to_owned(), counts(discarded));
         return Value::Object(object);
