@@ -13,7 +13,7 @@ use crate::delay::log::entry::{AGAIN, DATA, Entry, UNCAUSED};
 /// Stamps that are so many ticks apart are of different times.
 const APART: i64 = 2;
 /// A pace of its own is out of step more often than once in so many times. Of Linux's connections those with BBR were 5
-/// to 62 times in a hundred, others at most 2.5 (`docs/measure.md`).
+/// to 62 times in a hundred, others at most 2.5 (`docs/measure-method.md`).
 const SELDOM: u32 = 25;
 /// Fewer times are chance.
 const LEAST: u32 = 3;
