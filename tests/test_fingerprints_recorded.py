@@ -85,6 +85,12 @@ RECORDINGS["as they hear"] = [
     f"c s {90 * MS} {80 * MS}/3 b900*3+{200 * MS} a30000+0<900 b10+{40 * MS}<20000 a5+0<9999 b7*7+{300 * MS}",
     f"s c {100 * MS} {40 * MS} a1280*4+0 b40000+0 a600*2+{50 * MS} b10+0",
 ]
+RECORDINGS["by their clocks"] = [
+    f"s c 0 {20 * MS} a300+0 b300+{30 * MS} b90~{20 * MS} b1~0 b40000*9~{250 * MS} a7+0 a9~{15 * MS} b5+{MS}",
+    f"s s {90 * MS} {80 * MS}/3 a400+0 " + " ".join(f"a400~{24 * MS}" for _ in range(70)),
+    f"c c {100 * MS} {40 * MS} a600+0 b3000+0<600 a300~{5 * MS} b20000~{40 * MS} b900+0<900 a10~{300 * MS}",
+    f"s cb {150 * MS} - b9~{20 * MS} a4+0 b1000~{10 * MS} b70~{10 * MS}",
+]
 Way = tuple[dict[str, Any], str, str, str]
 FIFO = '{ kind = "fifo", limit = "50pkt" }'
 WAYS: dict[str, Way] = {

@@ -225,6 +225,7 @@ impl Connection {
             acked_at: before.acked_at,
             acked_amid,
             flight: before.end - before.acked,
+            room: before.has_room(),
             writes: 1,
             answered,
         });

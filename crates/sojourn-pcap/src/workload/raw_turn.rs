@@ -65,8 +65,9 @@ pub(super) struct RawTurn {
     /// If some of its turn before, or of the last piece of it, was acknowledged when more of that came: when, and when
     /// the last of it came.
     pub(super) acked_amid: Option<(i64, i64)>,
-    /// Bytes under way.
+    /// Bytes under way, and whether it sent nothing when its window had opened before the last time.
     pub(super) flight: i64,
+    pub(super) room: bool,
     /// Pieces that are shorter than any segment need be, one if others are among them.
     pub(super) writes: u32,
     /// What the end took to answer the handshake, if that was just before: the queues that it met then.
@@ -172,7 +173,7 @@ impl RawTurn {
             let acknowledged = self.at.saturating_sub(self.acked_at) <= AT_ONCE_NS;
             match (acknowledged, self.idle) {
                 (true, true) => return Pause::Nagle,
-                (true, false) if self.flight > LEAST_WINDOW => return Pause::None,
+                (true, false) if self.flight > LEAST_WINDOW && !self.room => return Pause::None,
                 _ => {}
             }
         } else {

@@ -192,6 +192,11 @@ impl Way {
         segment > 0 && self.acked - before >= 2 * i64::from(segment)
     }
 
+    /// True if it sent nothing when some of it was acknowledged since, before the last time.
+    pub(super) fn has_room(&self) -> bool {
+        self.acked_before[0].1 > self.sent_at
+    }
+
     /// True if all that it has sent was acknowledged.
     pub(super) fn is_idle(&self) -> bool {
         self.acked >= self.end

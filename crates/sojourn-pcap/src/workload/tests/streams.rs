@@ -70,6 +70,10 @@ fn who_sends_with_an_acknowledgement_may_have_waited_for_it() {
     assert_eq!(more(300, 100, 1), [(false, 50, 231, true)], "so little is sent without");
     assert_eq!(more(9000, 100, 1), [], "its window was full");
     assert_eq!(more(9000, 100, 2), [(false, 50, 232, true)]);
+    // It had been open for 10 ms.
+    let open = [(500, 1, [100, 110], 0), (510, 1, [100, 1458], 0), (510, 0, [9010, 100], 50)];
+    let packets = [&written(&[(270, 9000)])[..], &open].concat();
+    assert_eq!(pieces(1, &packets)[1..], [(false, 50, 240, true)]);
 }
 
 #[test]
