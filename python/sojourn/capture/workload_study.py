@@ -50,7 +50,7 @@ _LONGEST_NS = 366 * 86400 * 10**9
 """The longest duration of a study."""
 _LEAST_BPS = 10_000
 _STANDING_S = 0.1
-"""Where packets stood in a queue for less in all, they tell no rate (a choice, see docs/workload-method.md)."""
+"""Where packets stood in a queue for less in all, they tell no rate (chosen: docs/workload-method.md)."""
 _SEGMENTS = (64, 64_000)
 """Segment sizes that a study may have; that of Linux's loopback is 65,483 bytes."""
 _RTT_S = 0.05
