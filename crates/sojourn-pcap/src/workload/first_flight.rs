@@ -174,6 +174,16 @@ mod tests {
     }
 
     #[test]
+    fn segments_are_full_of_which_a_way_may_take_no_more() {
+        let full = |frame, mss| (full_segment(frame, mss), may_be_full(frame, mss));
+        assert_eq!(full(1448, Some(1460)), (1448, true));
+        assert_eq!(full(1448, Some(8960)), (1448, true), "over Ethernet");
+        assert_eq!(full(1200, Some(1460)), (1200, true), "in a tunnel");
+        assert_eq!([1000, 524].map(|frame| full(frame, Some(1460))), [(0, false); 2], "what somebody wrote");
+        assert_eq!([1000, 300, 200].map(|frame| full(frame, None)), [(1000, true), (0, true), (0, false)]);
+    }
+
+    #[test]
     fn a_window_is_what_was_sent_with_one_echo_before_more() {
         let three = [(1448, 7, true), (1448, 7, false), (1448, 7, false), (1448, 9, false), (100, 9, false)];
         assert_eq!(flight(&three).segments(Some(1460)), Some(3));

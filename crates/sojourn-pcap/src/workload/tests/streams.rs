@@ -51,6 +51,8 @@ fn who_had_sent_all_and_writes_more_does_so_by_the_clock() {
     );
     assert_eq!(near(&[(270, 300), (272, 200)]), [(false, 500, 0, false)], "at once");
     assert_eq!(near(&[(270, 1448), (290, 200)]), [(false, 1648, 0, false)], "its segment was full");
+    // Less than the other end takes by so much that no way would cut it: not full, though two come at once.
+    assert_eq!(near(&[(270, 1000), (271, 1000), (300, 9)]), [(false, 2000, 0, false), (false, 9, 30, true)]);
     assert_eq!(near(&[(270, 1448), (271, 52), (290, 9)]), [(false, 1500, 0, false), (false, 9, 20, true)]);
 }
 
@@ -93,6 +95,17 @@ fn who_wrote_for_long_may_have_waited_for_room() {
     };
     assert_eq!(more(271), (false, 50, 930, true), "all of it was sent at once");
     assert_eq!(more(540), (false, 50, 500, false), "the rest when the first was acknowledged");
+    // What it waited for before is no matter of what comes after that.
+    let again = [
+        (270, 0, [10, 100], 8688),
+        (540, 1, [100, 8698], 0),
+        (540, 0, [8698, 100], 700),
+        (700, 1, [100, 9398], 0),
+        (1200, 0, [9398, 100], 50),
+        (1400, 1, [100, 9448], 0),
+        (1900, 0, [9448, 100], 60),
+    ];
+    assert_eq!(pieces(1, &again)[1..], [(false, 50, 500, false), (false, 60, 700, true)]);
 }
 
 #[test]
