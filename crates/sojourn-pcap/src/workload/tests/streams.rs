@@ -95,6 +95,17 @@ fn who_wrote_for_long_may_have_waited_for_room() {
     };
     assert_eq!(more(271), (false, 50, 930, true), "all of it was sent at once");
     assert_eq!(more(540), (false, 50, 500, false), "the rest when the first was acknowledged");
+    // So it is of full segments that follow each other.
+    let follows = [
+        (270, 0, [10, 100], 1448),
+        (270, 0, [1458, 100], 1448),
+        (540, 1, [100, 2906], 0),
+        (540, 0, [2906, 100], 1448),
+        (540, 0, [4354, 100], 100),
+        (700, 1, [100, 4454], 0),
+        (1200, 0, [4454, 100], 50),
+    ];
+    assert_eq!(pieces(1, &follows)[1..], [(false, 50, 500, false)]);
     // What it waited for before is no matter of what comes after that.
     let again = [
         (270, 0, [10, 100], 8688),
