@@ -130,3 +130,21 @@ fn a_far_end_writes_by_the_clock_where_its_queue_is_known_and_little_is_under_wa
     assert_eq!(chunks(810), [(false, 200, 310, true)]);
     assert_eq!(chunks(809), [], "it may have waited for an acknowledgement");
 }
+
+#[test]
+fn the_pause_after_a_first_flight_of_one_segment_shows_its_window() {
+    // One segment alone tells of none that it is full.
+    let mut connection = Connection::new(0, true);
+    let mss = Extra { mss: Some(1460), ..Extra::default() };
+    let mut pass = |at: i64, by: usize, ends, flags, payload, stamps, extra| {
+        let segment = Segment::new(ends, flags, payload).with(Some(stamps), None);
+        connection.segment(by, &segment, extra, at * MS, true);
+    };
+    pass(0, 0, [9, 0], SYN, 0, (100, 0), Some(mss));
+    pass(40, 1, [99, 10], SYN | ACK, 0, (700, 100), Some(mss));
+    pass(40, 0, [10, 100], ACK, 1448, (140, 700), None);
+    pass(80, 1, [100, 1458], ACK, 0, (740, 140), None);
+    pass(81, 0, [1458, 100], ACK, 1448, (181, 740), None);
+    pass(81, 0, [2906, 100], ACK, 1448, (181, 740), None);
+    assert_eq!(connection.flights[0].segments(Some(1460)), Some(1));
+}
