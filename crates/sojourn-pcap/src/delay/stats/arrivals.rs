@@ -40,7 +40,7 @@ impl Went {
 
     /// Of all that nothing echoed as large a share, evenly.
     pub(super) fn arrived(self, mut unproven: Vec<Untold>) -> Vec<Untold> {
-        unproven.sort_unstable_by_key(|untold| untold.sent.1);
+        unproven.sort_by_key(|untold| untold.sent.1);
         let mut owed = 0.5;
         for untold in &mut unproven {
             owed += f64::from(untold.packets) * self.arrives();

@@ -41,7 +41,7 @@ pub(super) struct Queues {
 
 impl Queues {
     pub(super) fn of(mut told: Vec<Told>) -> Self {
-        told.sort_unstable_by_key(|one| one.sent.1);
+        told.sort_by_key(|one| one.sent.1);
         let mut queues = Self { shared: one_queue(&told), told: Vec::new(), last: Cell::default() };
         queues.add(told);
         queues
@@ -106,7 +106,7 @@ fn one_queue(told: &[Told]) -> bool {
 
 fn in_order(told: &mut [Told]) {
     let key = |one: &Told| (one.connection, one.sent.1);
-    told.sort_unstable_by(|a, b| key(a).cmp(&key(b)).then(a.delay.total_cmp(&b.delay)));
+    told.sort_by(|a, b| key(a).cmp(&key(b)).then(a.delay.total_cmp(&b.delay)));
 }
 
 /// What a packet waited at the most, which left before the one after it did.

@@ -56,7 +56,7 @@ impl Times {
 
     fn spacings(mut self) -> Vec<i64> {
         self.cut();
-        self.of.sort_unstable();
+        self.of.sort();
         let over = |several: usize| {
             let runs = self.of.windows(several + 1);
             runs.map(|run| (run[several].1 - run[0].1) / several as i64).collect::<Vec<_>>()

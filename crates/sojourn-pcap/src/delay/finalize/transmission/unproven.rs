@@ -84,7 +84,7 @@ impl Messages {
         let ns_per_byte = self.of.iter().map(per_byte).min_by(f64::total_cmp)?;
         let transmission = Transmission { short, ns_per_byte };
         let whole = transmission.of(longest);
-        self.of.sort_unstable_by_key(|message| message.time);
+        self.of.sort_by_key(|message| message.time);
         let spacing = self.spacing() * f64::from(longest);
         if whole <= LEAST || whole > LINKS * spacing + tolerance(LINKS * spacing) {
             return None;
