@@ -14,18 +14,24 @@ from contextlib import suppress
 from pathlib import Path
 
 
-def main(plan: str, end: str) -> int:
-    """Capture headers at this host's only device while the agent runs; return the agent's exit code."""
+def capture(folder: Path, end: str, *which: str) -> subprocess.Popen[bytes]:
+    """Capture headers at this host's only device into END.pcap, of `which` packets, until terminated."""
     device = next(one.name for one in Path("/sys/class/net").iterdir() if one.name != "lo")
     watched = subprocess.Popen(
         ["tcpdump", "-i", device, "-n", "-U", "-s", "128", "-B", "16384", "-Z", "root",
-         "--time-stamp-precision", "nano", "-w", str(Path(os.environ["SOJOURN_CAPTURES"]) / f"{end}.pcap")],
+         "--time-stamp-precision", "nano", "-w", str(folder / f"{end}.pcap"), *which],
         stderr=subprocess.PIPE,
     )  # fmt: skip
     assert watched.stderr is not None
     for line in watched.stderr:
         if b"listening on" in line:
             break
+    return watched
+
+
+def main(plan: str, end: str) -> int:
+    """Capture headers at this host's only device while the agent runs; return the agent's exit code."""
+    watched = capture(Path(os.environ["SOJOURN_CAPTURES"]), end)
     child = os.fork()
     if child == 0:
         agent = os.environ["SOJOURN_AGENT"]

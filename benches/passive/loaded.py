@@ -6,36 +6,21 @@ folder's `plan.json` has a row for each connection: "up" (who sends), "control",
 """
 
 import os
-import subprocess
 import sys
 import threading
 import time
 from json import loads
 from pathlib import Path
 
+from capturing import capture
 from peers import PATTERNS, connect, serve
 
 _PORT = 8100
 
 
-def capturing(folder: Path, end: str) -> subprocess.Popen[bytes]:
-    """Capture headers at this host's only device, until it is interrupted."""
-    device = next(one.name for one in Path("/sys/class/net").iterdir() if one.name != "lo")
-    watched = subprocess.Popen(
-        ["tcpdump", "-i", device, "-n", "-U", "-s", "128", "-B", "16384", "-Z", "root",
-         "--time-stamp-precision", "nano", "-w", str(folder / f"{end}.pcap"), "tcp"],
-        stderr=subprocess.PIPE,
-    )  # fmt: skip
-    assert watched.stderr is not None
-    for line in watched.stderr:
-        if b"listening on" in line:
-            break
-    return watched
-
-
 def main(folder: str, end: str, seconds: str) -> None:
     """Run what the plan has at one end, then leave without a word."""
-    watched = capturing(Path(folder), end)
+    watched = capture(Path(folder), end, "tcp")
     other = os.environ["SOJOURN_SERVER"]
 
     def run(port: int, row: dict) -> None:
