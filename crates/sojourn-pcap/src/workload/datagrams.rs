@@ -10,6 +10,7 @@
 use super::looks::Looks;
 use super::queue::between;
 use super::quic::Lengths;
+use super::stood::Bytes;
 use super::turns::Turn;
 use super::waits::waited;
 
@@ -20,6 +21,14 @@ const SILENCE_NS: i64 = 1_000_000_000;
 const LEAST: usize = 20;
 /// How far from one the slope may be, with two standard errors: then it is not zero.
 const OFF: f64 = 0.5;
+
+/// Who waits so little may not have, ns; and for so few datagrams waits who has a queue of its own, too.
+const LITTLE_NS: i64 = 2_000_000;
+const FEW: usize = 3;
+/// Datagrams have so many times of the link what all others have while packets wait, if those wait behind them …
+const MORE: u64 = 2;
+/// … and so many times what they have of it else: they are what is waited for.
+const DENSER: f64 = 1.25;
 
 /// By turn the direction, the size and the time since the last one.
 #[derive(Debug)]
@@ -63,13 +72,17 @@ impl Datagrams {
     }
 
     /// Take off what the datagrams of an end waited, if they shared a queue with packets of which that is `told`.
-    pub(super) fn without_waits(&mut self, accepted: bool, told: &[(i64, i64)]) {
-        let (mut at, mut times) = (self.first_ns, Vec::new());
+    /// `came` is all that came from where that end is.
+    pub(super) fn without_waits(&mut self, accepted: bool, told: &[(i64, i64)], came: &Bytes) {
+        let (mut at, mut times, mut sizes) = (self.first_ns, Vec::new(), Vec::new());
         for turn in &self.turns {
             at = at.saturating_add_unsigned(turn.wait_ns);
-            times.extend((turn.accepted == accepted).then_some(at));
+            if turn.accepted == accepted {
+                times.push(at);
+                sizes.push(turn.bytes);
+            }
         }
-        if !share(&times, told) {
+        if !share(&times, told) && !are_waited_for(&times, &sizes, told, came) {
             return;
         }
         times.iter_mut().for_each(|at| *at = at.saturating_sub(waited(told, *at, false)));
@@ -105,6 +118,27 @@ fn share(times: &[i64], told: &[(i64, i64)]) -> bool {
     windows.len() >= LEAST && (slope / rate - 1.0).abs() + 2.0 * error / rate < OFF
 }
 
+/// Whether packets wait behind datagrams seen at these times.
+fn are_waited_for(times: &[i64], sizes: &[u64], told: &[(i64, i64)], came: &Bytes) -> bool {
+    let (Some(first), Some(last)) = (times.first(), times.last()) else { return false };
+    let mut sums = vec![0; sizes.len() + 1];
+    sizes.iter().enumerate().for_each(|(n, size)| sums[n + 1] = sums[n] + size);
+    let upto = |time: i64| times.partition_point(|at| *at <= time);
+    let (mut count, mut time, mut own, mut others) = (0, 0, 0, 0);
+    for &(at, wait) in told.iter().filter(|(at, wait)| (first..=last).contains(&at) && *wait >= LITTLE_NS) {
+        let after = at.saturating_sub(wait);
+        let (from, to) = (upto(after), upto(at));
+        if to - from < FEW {
+            continue;
+        }
+        let Some(all) = came.between(after, at) else { break };
+        let theirs = sums[to] - sums[from];
+        (count, time, own, others) = (count + 1, time + wait, own + theirs, others + all.saturating_sub(theirs));
+    }
+    let rate = sums[sizes.len()] as f64 / last.saturating_sub(*first).max(1) as f64;
+    count >= LEAST && own > MORE * others && own as f64 > DENSER * rate * time as f64
+}
+
 /// Of windows in which datagrams went on: their number, and what the wait grew, where that is told.
 fn windows(times: &[i64], told: &[(i64, i64)]) -> Vec<[f64; 2]> {
     let mut windows = Vec::new();
@@ -124,6 +158,7 @@ fn windows(times: &[i64], told: &[(i64, i64)]) -> Vec<[f64; 2]> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::stood::Passed;
     use super::*;
 
     const MS: i64 = 1_000_000;
@@ -178,10 +213,60 @@ mod tests {
     fn datagrams_that_share_a_queue_were_sent_as_evenly_as_they_were() {
         let mut flow = flow(&behind(), true);
         assert!(uneven(&flow) > 1500);
-        flow.without_waits(true, &told());
+        flow.without_waits(true, &told(), &Bytes::default());
         assert!(flow.as_sent && uneven(&flow) < 150, "{}", uneven(&flow));
         assert!(flow.turns.iter().map(|turn| turn.bytes).eq(0..1900), "in order");
         assert_eq!(times(&flow)[1899].0, flow.last_ns);
+    }
+
+    /// Packets as they leave a link that takes 2 ms for 1200 bytes: every 33 ms a picture of eight datagrams, and of TCP
+    /// packets of so many bytes every 5 ms. When each leaves, its bytes, what it waited, and whether it is a datagram.
+    /// First in, first out, or in turn from a queue of each.
+    fn pictures(tcp: u64, fair: bool) -> Vec<(i64, u64, i64, bool)> {
+        let sent =
+            |every: i64, each: i64, count: i64| (0..count).flat_map(move |n| vec![n * every * MS; each as usize]);
+        let mut queues = [sent(33, 8, 120).collect::<Vec<_>>(), sent(5, 1, 800).collect()];
+        queues.iter_mut().for_each(|queue| queue.reverse());
+        let (mut now, mut left, mut turn) = (0, Vec::new(), 0);
+        while let Some(first) = queues.iter().filter_map(|queue| queue.last()).min().copied() {
+            now = now.max(first);
+            let has = |queue: &Vec<i64>| queue.last().is_some_and(|sent| *sent <= now);
+            let oldest = usize::from(queues[1].last().copied().unwrap_or(i64::MAX) == first);
+            let next = if fair && has(&queues[turn]) { turn } else { oldest };
+            let Some(sent) = queues[next].pop() else { break };
+            turn = 1 - next;
+            let (bytes, wait) = (if next == 0 { 1200 } else { tcp }, now - sent);
+            now += bytes as i64 * 2 * MS / 1200;
+            left.push((now, bytes, wait, next == 0));
+        }
+        left
+    }
+
+    /// Datagrams among those packets, without their waits as the others tell them, which may be told too late by some.
+    fn pictures_as_sent(tcp: u64, fair: bool, late: i64) -> Datagrams {
+        let left = pictures(tcp, fair);
+        let mut passed = Passed::default();
+        left.iter().for_each(|(at, bytes, ..)| passed.add(*at, *bytes, [false; 2]));
+        let told: Vec<_> = left.iter().filter(|of| !of.3).map(|(at, _, wait, _)| (at + late, *wait)).collect();
+        let times: Vec<_> = left.iter().filter(|of| of.3).map(|(at, ..)| *at).collect();
+        let mut flow = Datagrams::new(times[0]);
+        times.iter().for_each(|at| flow.add(true, 1200, *at));
+        flow.without_waits(true, &told, &passed.bytes(0));
+        flow
+    }
+
+    #[test]
+    fn packets_that_wait_behind_pictures_tell_when_those_were_sent() {
+        let flow = pictures_as_sent(60, false, 0);
+        assert!(flow.as_sent);
+        // Within 7 ms of each other in place of 17.
+        let times = times(&flow);
+        let together = times.windows(8).filter(|of| of[7].0 - of[0].0 < 7 * MS).count();
+        assert!(together >= 110, "{together}");
+        // Who has a queue of its own waits for its turn only; who waits at another place, for nothing that is seen.
+        let others = [(60, true, 0), (1200, true, 0), (600, false, 16 * MS), (60, false, 16 * MS)];
+        let told = others.map(|(tcp, fair, late)| pictures_as_sent(tcp, fair, late).as_sent);
+        assert_eq!(told, [false; 4]);
     }
 
     #[test]
@@ -197,7 +282,7 @@ mod tests {
     fn what_is_inexact_in_waits_that_others_tell_changes_no_order() {
         let (mut flow, mut told) = (flow(&behind(), true), told());
         told[650].1 += 30 * MS;
-        flow.without_waits(true, &told);
+        flow.without_waits(true, &told, &Bytes::default());
         assert!(flow.as_sent && flow.turns.iter().map(|turn| turn.bytes).eq(0..1900));
     }
 
@@ -210,7 +295,7 @@ mod tests {
         let calm = (flow(&behind(), true), told().into_iter().map(|(at, _)| (at, 5 * MS)).collect());
         for (mut flow, told) in [(flow(&even, true), told()), other, few, calm] {
             let before = times(&flow);
-            flow.without_waits(true, &told);
+            flow.without_waits(true, &told, &Bytes::default());
             assert!(!flow.as_sent && times(&flow) == before);
         }
     }
@@ -222,13 +307,13 @@ mod tests {
         both.extend((0..900).map(|n| (11 * n * MS, false)));
         both.sort_unstable();
         both.iter().for_each(|(at, accepted)| flow.add(*accepted, 100, *at));
-        flow.without_waits(true, &told());
+        flow.without_waits(true, &told(), &Bytes::default());
         assert!(flow.as_sent);
         let of = |flow: &Datagrams, end: bool| -> Vec<i64> {
             times(flow).iter().filter(|(_, accepted)| *accepted == end).map(|(at, _)| *at).collect()
         };
         assert_eq!(of(&flow, false), (0..900).map(|n| 11 * n * MS).collect::<Vec<_>>());
-        alone.without_waits(true, &told());
+        alone.without_waits(true, &told(), &Bytes::default());
         assert_eq!(of(&flow, true), of(&alone, true));
     }
 }

@@ -12,7 +12,7 @@ use super::on_link::on_link;
 use super::quic;
 use super::raw_turn::NEAR_NS;
 use super::sides::{Sides, Stand};
-use super::stood::{Busy, Passed};
+use super::stood::{Busy, Bytes, Passed};
 use super::turns::{Recorded, Workload};
 use super::waits::Waits;
 use crate::decode::tcp::{ACK, SYN};
@@ -233,6 +233,7 @@ impl Extractor {
             }
         }
         let sides = Sides::of(&self.hosts, self.entries.iter().map(Entry::hosts), clients);
+        let came = if sides.are_told { self.passed.bytes(sides.sign) } else { Bytes::default() };
         for entry in &mut self.entries {
             let hosts = [entry.opener.0, entry.acceptor.0];
             let Kept::Udp(datagrams) = &mut entry.kept else { continue };
@@ -241,7 +242,7 @@ impl Extractor {
             }
             for (host, accepted) in hosts.into_iter().zip([false, true]).filter(|(host, _)| sides.is_far(*host)) {
                 let own = self.waits.of(host).from;
-                datagrams.without_waits(accepted, if own.is_empty() { self.waits.most() } else { own });
+                datagrams.without_waits(accepted, if own.is_empty() { self.waits.most() } else { own }, &came);
             }
         }
         let ends = ends::of(&self.entries, &self.waits);

@@ -87,6 +87,19 @@ impl Passed {
     }
 }
 
+/// Bytes that came towards the capture, up to each time.
+#[derive(Debug, Default)]
+pub(super) struct Bytes(Vec<(i64, u64)>);
+
+impl Bytes {
+    /// What came after one time and up to another; `None` if that is beyond the packets that are kept.
+    pub(super) fn between(&self, after: i64, until: i64) -> Option<u64> {
+        let upto =
+            |time: i64| self.0.partition_point(|(at, _)| *at <= time).checked_sub(1).map_or(0, |last| self.0[last].1);
+        (self.0.last()?.0 >= until).then(|| upto(until) - upto(after))
+    }
+}
+
 /// Since when a link towards the capture had not paused, at the times at which packets came.
 #[derive(Debug, Default)]
 pub(super) struct Busy(Vec<(i64, i64)>);
@@ -101,6 +114,19 @@ impl Busy {
 }
 
 impl Passed {
+    /// Bytes that came from hosts away from the capture, by the sign that tells the sides apart.
+    pub(super) fn bytes(&self, sign: usize) -> Bytes {
+        let mut came: Vec<(i64, u64)> =
+            self.0.iter().filter(|(.., near)| !near[sign]).map(|of| (of.0, u64::from(of.1))).collect();
+        came.sort_by_key(|(at, _)| *at);
+        let mut sum = 0;
+        came.iter_mut().for_each(|(_, bytes)| {
+            sum += *bytes;
+            *bytes = sum;
+        });
+        Bytes(came)
+    }
+
     /// What came from hosts away from the capture, by the sign that tells the sides apart: a link does not pause while
     /// it carries nine tenths of what it carries at most, and a little less for a moment.
     pub(super) fn busy(&self, sign: usize) -> Busy {
@@ -162,6 +188,15 @@ mod tests {
             assert!((5_990_000..=6_010_000).contains(&rate(stood)), "{stood:?}");
             assert!(stood.time_ns >= 300 * MS as u64 && stood.longest_ns == 16 * MS as u64, "{stood:?}");
         }
+    }
+
+    #[test]
+    fn bytes_between_two_times_are_those_that_came_towards_the_capture() {
+        let bytes = passed((1..=5).map(|n| n * 10), false).bytes(0);
+        let between = |after, until| bytes.between(after, until);
+        assert_eq!([between(0, 50), between(10, 30), between(30, 30), between(-9, 9)], [7500, 3000, 0, 0].map(Some));
+        assert_eq!(between(0, 51), None, "more may have come by then");
+        assert_eq!(Passed::default().bytes(0).between(0, 10), None);
     }
 
     #[test]
