@@ -269,6 +269,29 @@ mod tests {
         assert_eq!(told, [false; 4]);
     }
 
+    /// Whether it is told that packets wait behind datagrams of 1000 bytes, so many µs apart: bursts of eight every 100
+    /// ms, or all the time. One waits behind every eighth of each 100 ms, for so many µs; others of so many bytes come
+    /// with it.
+    fn wait_behind(bursts: bool, count: i64, every: i64, wait: i64, others: u64) -> bool {
+        let (us, mut passed) = (MS / 1000, Passed::default());
+        let at = (0..count * 100_000).step_by(every as usize).filter(|at| !bursts || at % 100_000 < 8 * every);
+        let times: Vec<i64> = at.map(|at| at * us).collect();
+        let eighth = (0..count).map(|n| (n * 100_000 + 7 * every) * us);
+        times.iter().for_each(|at| passed.add(*at, 1000, [false; 2]));
+        eighth.clone().for_each(|at| passed.add(at, others, [false; 2]));
+        let told: Vec<_> = eighth.map(|at| (at, wait * us)).collect();
+        are_waited_for(&times, &vec![1000; times.len()], &told, &passed.bytes(0))
+    }
+
+    #[test]
+    fn datagrams_are_waited_for_if_they_have_more_of_the_link_than_else_and_than_others() {
+        assert_eq!([20, 19].map(|count| wait_behind(true, count, 1000, 7500, 0)), [true, false]);
+        assert_eq!([3999, 4001].map(|others| wait_behind(true, 20, 1000, 7500, others)), [true, false]);
+        assert_eq!([2500, 1500].map(|wait| wait_behind(true, 20, 1000, wait, 0)), [true, false], "three, or two");
+        assert_eq!([2000, 1999].map(|wait| wait_behind(true, 20, 100, wait, 0)), [true, false], "so little is noise");
+        assert!(!wait_behind(false, 20, 1000, 7500, 0), "they come as often all the time");
+    }
+
     #[test]
     fn datagrams_without_payload_are_left_out_and_their_waits_are_not() {
         let mut flow = Datagrams::new(0);
