@@ -219,9 +219,9 @@ mod tests {
         assert_eq!(times(&flow)[1899].0, flow.last_ns);
     }
 
-    /// Packets as they leave a link that takes 2 ms for 1200 bytes: every 33 ms a picture of eight datagrams, and of TCP
-    /// packets of so many bytes every 5 ms. When each leaves, its bytes, what it waited, and whether it is a datagram.
-    /// First in, first out, or in turn from a queue of each.
+    /// Packets as they leave a link that takes 2 ms for 1200 bytes: every 33 ms a picture of eight datagrams, and of
+    /// TCP packets of so many bytes every 5 ms. When each leaves, its bytes, what it waited, and whether it is a
+    /// datagram. First in, first out, or in turn from a queue of each.
     fn pictures(tcp: u64, fair: bool) -> Vec<(i64, u64, i64, bool)> {
         let sent =
             |every: i64, each: i64, count: i64| (0..count).flat_map(move |n| vec![n * every * MS; each as usize]);
