@@ -51,3 +51,23 @@ def test_what_is_mostly_datagrams_is_said_to_give_way_to_nobody(sojourn, tmp_pat
         sojourn("export", study, "run.pcapng")
         [found] = sojourn.json("workload", "run.pcapng", "-o", "w.parquet")
         assert any("of the bytes are datagrams" in note for note in found["notes"]) == said
+
+
+def test_a_call_whose_queue_other_packets_wait_in_has_the_times_at_which_it_was_sent(sojourn, tmp_path):
+    (tmp_path / "call.toml").write_text(
+        'name = "call"\nduration = "20s"\n[path]\nrtt = "50ms"\n'
+        'down = { rate = "20Mbit", queue = { kind = "fifo", limit = "200ms" } }\n'
+        'up = { rate = "5Mbit", queue = { kind = "fifo", limit = "200ms" } }\n'
+        '[[users]]\nkind = "call"\n'
+        '[[workload.download]]\nsource = { kind = "bulk" }\ntransport = "cubic"\ndirection = "down"\n'
+        '[sweep]\nworkload = ["none", "download"]\n'
+    )
+    said = {}
+    for workload in ("none", "download"):
+        sojourn("export", "call.toml", "run.pcapng", "--at", "servers", "--only", f"workload={workload}")
+        [found] = sojourn.json("workload", "run.pcapng", "-o", "w.parquet")
+        notes = "\n".join(found["notes"])
+        calls = pl.read_parquet(tmp_path / "w.parquet").filter(~pl.col("tcp"))
+        said[workload] = "no packets beside them tell what they waited" in notes, calls["as_sent"].any()
+        assert "they came\n" in f"{notes}\n" or not said[workload][0], "whole"
+    assert said == {"none": (True, False), "download": (False, True)}

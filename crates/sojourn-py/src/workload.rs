@@ -88,6 +88,7 @@ fn connections<'py>(py: Python<'py>, rows: &[Recorded]) -> PyResult<Bound<'py, P
         acceptor_port: |row| row.acceptor.1,
         tcp: |row| row.tcp,
         quic: |row| row.quic,
+        as_sent: |row| row.as_sent,
         client_opens: |row| row.client_opens,
         start_ns: |row| row.start_ns,
         duration_ns: |row| row.duration_ns,

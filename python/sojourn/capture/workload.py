@@ -11,6 +11,8 @@ One row a connection, or a flow of datagrams, in order of their starts:
 ``acceptor``        the other end (*b*); ``acceptor_port``
 ``tcp``             TCP; otherwise UDP
 ``quic``            QUIC over UDP: a connection with turns as one of TCP, by what its datagrams show
+``as_sent``         datagrams that waited in front of the captures have the times at which they were sent, as
+                    packets of TCP tell that share their queue; else those at which they came
 ``client_opens``    the opener is one of the clients
 ``start_ns``        first packet, from the first of the captures
 ``duration_ns``     from its first packet to its last
@@ -219,6 +221,14 @@ def _notes(found: dict, table: pl.DataFrame) -> list[str]:
             f"{percent(paced / every, 0)} of the bytes are datagrams: a replay sends them at their recorded "
             "times, however long they wait and however many are lost, where uTP, and QUIC of which too "
             "little was captured to know it, would slow down"
+        )
+    # The end that is away from the captures.
+    far = pl.when(pl.col("client_opens") == found["near_are_clients"]).then("b_bytes").otherwise("a_bytes")
+    waited = table.filter(~pl.col("tcp") & ~pl.col("quic") & ~pl.col("as_sent")).select(far.sum()).item()
+    if found["sides_by_ttl"] and waited > _OPEN_LOOP * every:
+        said.append(
+            f"{percent(waited / every, 0)} of the bytes are datagrams from hosts away from the captures, and no "
+            "packets beside them tell what they waited on their way here: a replay sends them as they came"
         )
     if not found["sides_by_ttl"]:
         said.append("hop limits do not tell the two sides apart: who opens connections is taken for a client")

@@ -352,7 +352,7 @@ fn recorded(entry: &Entry, start_ns: u64, last: i64, (ends, link): (&Ends<'_>, &
             found.cut = found.goes_on != [false; 2];
         }
         Kept::Udp(datagrams) => {
-            found.tcp = false;
+            (found.tcp, found.as_sent) = (false, datagrams.as_sent);
             found.duration_ns = since(datagrams.last_ns, datagrams.first_ns);
             found.seen = [false, true].map(|b| datagrams.turns.iter().any(|datagram| datagram.accepted == b));
             found.rtt_ns = found.parts_ns[0].zip(found.parts_ns[1]).map(|(a, b)| a + b);

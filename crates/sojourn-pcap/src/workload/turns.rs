@@ -51,6 +51,8 @@ pub struct Recorded {
     pub goes_on: [bool; 2],
     /// By end: it closed first, and the other when it had heard of that.
     pub closes_first: [bool; 2],
+    /// Its datagrams have the times at which they were sent, also those that waited in front of the capture.
+    pub as_sent: bool,
     /// Packets of the opener, and of the other end, were seen.
     pub seen: [bool; 2],
     /// Round-trip time without queues, if anything was answered.
