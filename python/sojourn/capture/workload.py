@@ -227,8 +227,8 @@ def _notes(found: dict, table: pl.DataFrame) -> list[str]:
     waited = table.filter(~pl.col("tcp") & ~pl.col("quic") & ~pl.col("as_sent")).select(far.sum()).item()
     if found["sides_by_ttl"] and waited > _OPEN_LOOP * every:
         said.append(
-            f"{percent(waited / every, 0)} of the bytes are datagrams from hosts away from the captures, and no "
-            "packets beside them tell what they waited on their way here: a replay sends them as they came"
+            f"{percent(waited / every, 0)} of the bytes are datagrams from hosts away from the captures, and "
+            "no packets beside them tell what they waited on their way here: a replay sends them as they came"
         )
     if not found["sides_by_ttl"]:
         said.append("hop limits do not tell the two sides apart: who opens connections is taken for a client")
