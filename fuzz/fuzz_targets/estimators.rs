@@ -15,7 +15,7 @@ fn header(record: &Record) -> Header {
         return Header::Utp(utp::Header { kind: flags % 5, connection: 7, stamp: a, difference: b, seq, ack });
     }
     let stamps = (record.who & 16 == 0).then_some((c, d));
-    Header::Tcp { seq: a, ack: b, flags, stamps, sack: Default::default() }
+    Header::Tcp { seq: a, ack: b, flags, stamps, sack: Default::default(), mss: None }
 }
 
 fuzz_target!(|bytes: &[u8]| {

@@ -5,6 +5,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use sojourn_fuzz::{Record, packets};
+use sojourn_pcap::decode::tcp::SYN;
 use sojourn_pcap::workload::{Extractor, Options};
 use sojourn_pcap::write::Header;
 
@@ -16,7 +17,9 @@ fn header(record: &Record) -> Header {
         return if other { quic } else { Header::Udp };
     }
     let stamps = (!other).then_some((stamp, echo));
-    Header::Tcp { seq, ack, flags: record.flags, stamps, sack: Default::default() }
+    // What a SYN offers: segments of any size.
+    let mss = (record.flags & SYN != 0).then_some(seq as u16);
+    Header::Tcp { seq, ack, flags: record.flags, stamps, sack: Default::default(), mss }
 }
 
 /// Enough that a host may be seen to wait for what comes before it opens connections.
