@@ -146,7 +146,8 @@ def test_the_engine_is_told_of_quic_its_datagrams_and_ecn(tmp_path):
 
 def test_what_quic_hides_is_said(taken):
     found = taken(path() + pages(1), "clients")
-    told = {"damage": [], "sides_by_ttl": True, "beyond_bound": 0, "turns": {"bytes": pl.Series([1])}}
+    told = {"damage": [], "sides_by_ttl": True, "near_are_clients": True, "beyond_bound": 0,
+            "turns": {"bytes": pl.Series([1])}}  # fmt: skip
     [said] = [note for note in _notes(told, found.head(1)) if "QUIC" in note]
     assert said.startswith("1 connection of QUIC hides what was sent again")
     said = _notes(told, found)

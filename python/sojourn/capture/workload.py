@@ -222,14 +222,13 @@ def _notes(found: dict, table: pl.DataFrame) -> list[str]:
             "times, however long they wait and however many are lost, where uTP, and QUIC of which too "
             "little was captured to know it, would slow down"
         )
-    # The end that is away from the captures.
-    far = pl.when(pl.col("client_opens") == found["near_are_clients"]).then("b_bytes").otherwise("a_bytes")
-    waited = table.filter(~pl.col("tcp") & ~pl.col("quic") & ~pl.col("as_sent")).select(far.sum()).item()
-    if found["sides_by_ttl"] and waited > _OPEN_LOOP * every:
-        said.append(
-            f"{percent(waited / every, 0)} of the bytes are datagrams from hosts away from the captures, and "
-            "no packets beside them tell what they waited on their way here: a replay sends them as they came"
-        )
+        behind = _as_they_came(table, found["near_are_clients"]) if found["sides_by_ttl"] else 0
+        if behind > _OPEN_LOOP * every:
+            said.append(
+                f"{percent(behind / every, 0)} of the bytes are datagrams from hosts away from the captures, "
+                "and no packets beside them tell what they waited on their way here: a replay sends them as "
+                "they came"
+            )
     if not found["sides_by_ttl"]:
         said.append("hop limits do not tell the two sides apart: who opens connections is taken for a client")
     if count := found["beyond_bound"]:
@@ -238,3 +237,9 @@ def _notes(found: dict, table: pl.DataFrame) -> list[str]:
     if table["b_bytes"].max() is not None and any(found["turns"]["bytes"] > _MOST_BYTES):
         said.append("turns of more than 4 GB are cut to that")
     return said
+
+
+def _as_they_came(table: pl.DataFrame, near_are_clients: bool) -> int:
+    """Return bytes of datagrams from hosts away from the captures whose times are not those of sending."""
+    far = pl.when(pl.col("client_opens") == near_are_clients).then("b_bytes").otherwise("a_bytes")
+    return table.filter(~pl.col("tcp") & ~pl.col("quic") & ~pl.col("as_sent")).select(far.sum()).item()

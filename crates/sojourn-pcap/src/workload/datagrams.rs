@@ -124,7 +124,7 @@ fn are_waited_for(times: &[i64], sizes: &[u64], told: &[(i64, i64)], came: &Byte
     let mut sums = vec![0; sizes.len() + 1];
     sizes.iter().enumerate().for_each(|(n, size)| sums[n + 1] = sums[n] + size);
     let upto = |time: i64| times.partition_point(|at| *at <= time);
-    let (mut count, mut time, mut own, mut others) = (0, 0, 0, 0);
+    let (mut count, mut time, mut own, mut others) = (0, 0i64, 0, 0);
     for &(at, wait) in told.iter().filter(|(at, wait)| (first..=last).contains(&at) && *wait >= LITTLE_NS) {
         let after = at.saturating_sub(wait);
         let (from, to) = (upto(after), upto(at));
@@ -133,7 +133,8 @@ fn are_waited_for(times: &[i64], sizes: &[u64], told: &[(i64, i64)], came: &Byte
         }
         let Some(all) = came.between(after, at) else { break };
         let theirs = sums[to] - sums[from];
-        (count, time, own, others) = (count + 1, time + wait, own + theirs, others + all.saturating_sub(theirs));
+        (count, time) = (count + 1, time.saturating_add(wait));
+        (own, others) = (own + theirs, others + all.saturating_sub(theirs));
     }
     let rate = sums[sizes.len()] as f64 / last.saturating_sub(*first).max(1) as f64;
     count >= LEAST && own > MORE * others && own as f64 > DENSER * rate * time as f64
