@@ -74,6 +74,10 @@ RECORDINGS: dict[str, list[str]] = {
         f"s c {k * 150 * MS} {40 * MS}{window} a200+0 b60000+0"
         for k, window in enumerate(["/1", "/2", "/10", "/100", "", "/4"])
     ],
+    "bbr": [
+        f"s c {k * 150 * MS} {40 * MS}{whose} a200+0 b{300_000 if k == 2 else 70_000}+0"
+        for k, whose in enumerate(["/3&bbr", "", "&bbr", "&bbr!ab", "/4"])
+    ],
     "distances": [
         f"s {'cs'[k % 2]} {k * 90 * MS} {int(4e6 * 1.13**k)} a400+0 b{9000 + k * 700}+{k * MS}"
         for k in range(40)
@@ -100,6 +104,7 @@ WAYS: dict[str, Way] = {
     "twice and a half": ({"scale": 2.5}, "cubic", "down", ""),
     "a third": ({"scale": 0.34}, "cubic", "down", ""),
     "the group's window": ({"initial-window": "group"}, "cubic", "down", "initial-window = 4"),
+    "the group's transport": ({"transport": "group"}, "cubic", "down", ""),
     "the group's distance": ({}, "cubic", "down", 'rtt = "60ms"'),
     "hosts with access links": (
         {},

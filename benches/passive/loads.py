@@ -68,6 +68,12 @@ up   = {{ rate = "{self.up_kbit}kbit", queue = {self.up_queue} }}
 """
 
 
+_MIXED = (
+    flows(_BULK, "down", 2)
+    + flows(_SESSIONS, "down", 6)
+    + flows(_BULK, "down", 2, transport="bbr", name="bbr")
+)
+
 CASES = {
     "bulk-2": Load(flows(_BULK, "down", 2), fifo(50)),
     "bulk-12": Load(flows(_BULK, "down", 12), fifo(50)),
@@ -86,6 +92,9 @@ CASES = {
     "page": Load(users("page", 3), fifo(100)),
     "page-quic": Load(users("page", 3, http="3"), fifo(100)),
     "page-quic-bulk": Load(users("page", 2, http="3") + flows(_BULK, "down"), fifo(100)),
+    "mixed": Load(_MIXED, fifo(50)),
+    "mixed-large": Load(_MIXED, fifo(250)),
+    "mixed-fair": Load(_MIXED, '{ kind = "fq-codel" }'),
     "players": Load(users("adaptive", 4), fifo(50)),
     "players-bulk": Load(users("adaptive", 2) + users("web", 3) + flows(_BULK, "down"), fifo(100)),
 }

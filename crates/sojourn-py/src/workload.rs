@@ -116,6 +116,8 @@ fn connections<'py>(py: Python<'py>, rows: &[Recorded]) -> PyResult<Bound<'py, P
         b_mss: |row| number(row.mss[1].map(u64::from)),
         a_initial_window: |row| number(row.initial_window[0].map(u64::from)),
         b_initial_window: |row| number(row.initial_window[1].map(u64::from)),
+        a_bbr: |row| row.bbr[0],
+        b_bbr: |row| row.bbr[1],
         a_window: |row| number(row.window[0].map(u64::from)),
         b_window: |row| number(row.window[1].map(u64::from)),
         a_ecn: |row| row.ecn[0],

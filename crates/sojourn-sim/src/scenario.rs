@@ -27,8 +27,8 @@ pub use sojourn_net::queue::QueueSpec;
 pub use buffer::Buffer;
 pub(crate) use flows::check_precision;
 pub use flows::{
-    Direction, Flows, HttpVersion, HyStart, InitialWindow, Packmime, Recorded, Recovery, Sessions, SourceSpec, Stack,
-    Tcp, Transport, Video as VideoTraffic,
+    Direction, Flows, HttpVersion, HyStart, Packmime, Recorded, Recovery, Sessions, SourceSpec, Stack, Tcp, Transport,
+    Video as VideoTraffic, Whose,
 };
 pub use hops::{Access, Hop};
 pub use limit::QueueLimit;

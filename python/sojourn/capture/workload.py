@@ -36,6 +36,8 @@ One row a connection, or a flow of datagrams, in order of their starts:
                     ``b_mss``
 ``a_initial_window``  initial window of the opener in segments, as most of its connections show it, null if
                     none does; ``b_initial_window``
+``a_bbr``           losses do not have the opener send less, as it shows itself or most connections of its
+                    host do: it is taken for BBR's; ``b_bbr``
 ``a_window``        largest receive window of the opener, bytes; ``b_window``
 ``a_ecn``           most of what the opener sends may be marked (ECN); ``b_ecn``
 ``length_ns``       how long the captures are, the same in every row
@@ -68,6 +70,8 @@ _UNKNOWN = (
 _MOST_BYTES = 2**32 - 1
 _OPEN_LOOP = 0.1
 """Datagrams with a larger share of the bytes decide what a replay meets."""
+_LEAST_SHARE = 0.01
+"""Smaller ones are no per cent."""
 _LONGEST_NS = 2**60
 """Longest time that a workload's reader takes."""
 
@@ -207,6 +211,8 @@ def _notes(found: dict, table: pl.DataFrame) -> list[str]:
         hosts = counted(waiting["opener"].n_unique(), "host")
         said.append(f"{counted(count, 'connection')} of {hosts} {its} in a replay")
     size = pl.col("a_bytes") + pl.col("b_bytes")
+    if note := _by_bbr(tcp):
+        said.append(note)
     if count := quic.height:
         hides = "hides" if count == 1 else "hide"
         said.append(
@@ -237,6 +243,26 @@ def _notes(found: dict, table: pl.DataFrame) -> list[str]:
     if table["b_bytes"].max() is not None and any(found["turns"]["bytes"] > _MOST_BYTES):
         said.append("turns of more than 4 GB are cut to that")
     return said
+
+
+def _by_bbr(tcp: pl.DataFrame) -> str:
+    """Return a sentence on the connections of BBR, if there are any: the end that sends more is meant."""
+    larger = pl.col("a_bytes") > pl.col("b_bytes")
+    by_bbr = tcp.filter(pl.when(larger).then("a_bbr").otherwise("b_bbr"))
+    if not by_bbr.height:
+        return ""
+    sent = pl.max_horizontal("a_bytes", "b_bytes").sum()
+    share = by_bbr.select(sent).item() / tcp.select(sent).item()
+    part = percent(share, 0) if share >= _LEAST_SHARE else "less than 1 %"
+    is_of, does, it = (
+        ("is", "a sender that does", "it") if by_bbr.height == 1 else ("are", "senders that do", "them")
+    )
+    pauses = "pauses" if by_bbr.height == 1 else "pause"
+    return (
+        f"{counted(by_bbr.height, 'connection')} ({part} of what TCP carried) {is_of} of {does} not send "
+        f"less at losses, or {pauses} every ten seconds, as BBR does: a replay by CUBIC or Reno sends {it} "
+        "by BBR"
+    )
 
 
 def _as_they_came(table: pl.DataFrame, near_are_clients: bool) -> int:

@@ -359,8 +359,9 @@ rtt = "{known["rtt"]}"
 
 [[flows]]
 source    = {{ kind = "recorded", file = {json.dumps(known["file"])} }}
-# A capture does not tell which congestion control ran, nor on which system: Linux's CUBIC is a choice for all
-# connections of the file. For one each, divide the file and give each part a group (docs/workload.md).
+# Which congestion control ran, and on which system, is a choice: Linux's CUBIC, but BBR for senders that the
+# capture shows not to send less at losses, unless the source has transport = "group". For others, divide the
+# file and give each part a group (docs/workload.md).
 transport = "cubic"
 stack     = "linux"
 direction = "down"

@@ -3,6 +3,7 @@
 use super::first_flight::{FirstFlight, full_segment, one_segment};
 use super::header::Extra;
 use super::raw_turn::{self, End, PAUSED_NS, QUIET_NS, RawTurn, is_full, written};
+use super::response::Responses;
 use super::turns::Turn;
 use super::waits::Host;
 use super::way::Way;
@@ -19,6 +20,7 @@ pub(super) struct Connection {
     /// By end: the opener, the other.
     pub(super) ways: [Way; 2],
     pub(super) flights: [FirstFlight; 2],
+    pub(super) responses: Responses,
     pub(super) concurrent: bool,
     pub(super) first_ns: i64,
     /// The first packet was the opener's.
@@ -85,6 +87,7 @@ impl Connection {
             && let Some(ack) = self.ways[other].place(segment.ack)
         {
             let unseen = self.ways[other].acknowledged(ack, segment.payload, now);
+            self.responses.acknowledged(other, ack, segment.stamps());
             if self.ways[other].end == 0 && self.handshakes[by].is_none() {
                 self.handshakes[by] = self.ways[other].answered_in();
             }
@@ -107,6 +110,7 @@ impl Connection {
         if segment.payload > 0 {
             let before = self.ways[by];
             let size = one_segment(segment.payload, self.ways[other].mss).max(1);
+            self.responses.data(by, (start, end), size, segment.stamps(), now);
             let new = self.ways[by].data((start, end), segment.payload.div_ceil(size).into(), now);
             if new > 0 {
                 let begins = self.new_data(by, &before, new, now, more);

@@ -11,6 +11,7 @@ use super::lost;
 use super::on_link::on_link;
 use super::quic;
 use super::raw_turn::NEAR_NS;
+use super::senders;
 use super::sides::{Sides, Stand};
 use super::stood::{Busy, Bytes, Passed};
 use super::turns::{Recorded, Workload};
@@ -272,6 +273,7 @@ impl Extractor {
             });
         }
         set_initial_windows(&self.entries, &mut connections);
+        senders::settle(&self.entries, &mut connections, &sides);
         lost::settle(&mut connections);
         connections.sort_by_key(|connection| connection.start_ns);
         let length_ns = since(last);

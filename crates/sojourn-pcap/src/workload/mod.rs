@@ -34,6 +34,8 @@ mod one_by_one;
 mod queue;
 mod quic;
 mod raw_turn;
+mod response;
+mod senders;
 mod sides;
 mod stood;
 #[cfg(test)]

@@ -63,6 +63,8 @@ pub struct Recorded {
     pub mss: [Option<u16>; 2],
     /// Initial window of either end in segments, as most of its connections show it.
     pub initial_window: [Option<u8>; 2],
+    /// By end: it is BBR's, as it shows itself at losses, or most of its host's connections do.
+    pub bbr: [bool; 2],
     /// Largest receive window of either end, in bytes.
     pub window: [Option<u32>; 2],
     /// By end: most of what it sends may be marked (ECN).

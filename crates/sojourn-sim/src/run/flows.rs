@@ -8,7 +8,7 @@ use crate::app::{
 };
 use crate::distribution::Distribution;
 use crate::engine::AccessAt;
-use crate::scenario::{self, Flows, InitialWindow, Scenario, SourceSpec, Tcp};
+use crate::scenario::{self, Flows, Scenario, SourceSpec, Tcp, Transport, Whose};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use sojourn_net::{Bytes, Rate, Span, Time};
@@ -92,9 +92,12 @@ impl Engine {
                     let kinds = kinds_of_hosts(&recording, recorded, flows, path, &settings);
                     let groups = kinds
                         .map(|kind| match kind {
-                            (None, None, false) => group,
-                            (rtt, window, ecn) => *of_recorded.entry(kind).or_insert_with(|| {
-                                let mut settings = settings.clone();
+                            (None, None, false, false) => group,
+                            (rtt, window, bbr, ecn) => *of_recorded.entry(kind).or_insert_with(|| {
+                                let mut settings = match bbr {
+                                    true => Flows { transport: Transport::Bbr, ..flows.clone() }.tcp(),
+                                    false => settings.clone(),
+                                };
                                 settings.endpoint.initial_segments =
                                     window.unwrap_or(settings.endpoint.initial_segments);
                                 if ecn {
@@ -134,7 +137,7 @@ impl Engine {
 /// habits of Linux, whose kernel has no QUIC.
 fn quic_settings(flows: &Flows, recorded: &scenario::Recorded, seed: u64) -> QuicSettings {
     let (group, seeds) = (flows.clone(), Cell::new(seed));
-    let of_recording = recorded.initial_window == InitialWindow::Recorded;
+    let of_recording = recorded.initial_window == Whose::Recorded;
     let make = move |datagram, window: Option<u32>| {
         let mut settings = Flows { mss: Bytes(datagram), stack: None, ..group.clone() }.tcp();
         let own = settings.endpoint.initial_segments;
@@ -144,8 +147,8 @@ fn quic_settings(flows: &Flows, recorded: &scenario::Recorded, seed: u64) -> Qui
     QuicSettings { control: Box::new(make), ecn: flows.ecn }
 }
 
-/// What the hosts of a recorded connection have of their own: a round-trip time, an initial window, and ECN.
-type Own = (Option<Span>, Option<u32>, bool);
+/// What the hosts of a recorded connection have of their own: a round-trip time, an initial window, BBR, and ECN.
+type Own = (Option<Span>, Option<u32>, bool, bool);
 
 /// What each connection's hosts have that the group's have not. With access links they have what the group's have;
 /// `ecn` of the group decides for all.
@@ -160,9 +163,10 @@ fn kinds_of_hosts<'a>(
     recording.connections.iter().zip(rtts).map(|(connection, rtt)| {
         let own = flows.access.is_none();
         let seen = connection.initial_window.filter(|window| *window != settings.endpoint.initial_segments);
-        let window = seen.filter(|_| own && recorded.initial_window == InitialWindow::Recorded);
+        let window = seen.filter(|_| own && recorded.initial_window == Whose::Recorded);
+        let bbr = own && connection.bbr && recorded.transport == Whose::Recorded && flows.transport.cuts_at_losses();
         let ecn = own && flows.ecn.is_none() && connection.ecn != [false; 2];
-        (rtt.filter(|_| own && flows.rtt.is_none()), window, ecn)
+        (rtt.filter(|_| own && flows.rtt.is_none()), window, bbr, ecn)
     })
 }
 

@@ -8,7 +8,7 @@ mod tcp;
 mod video;
 
 pub use packmime::{HttpVersion, Packmime};
-pub use recorded::{InitialWindow, Recorded};
+pub use recorded::{Recorded, Whose};
 pub use sources::{Sessions, SourceSpec};
 pub(super) use tcp::with_tcp_keys;
 pub use tcp::{HyStart, Recovery, Stack, Tcp, Transport};

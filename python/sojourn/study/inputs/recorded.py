@@ -29,6 +29,8 @@ _COLUMNS = ("tcp", "client_opens", "concurrent", "start_ns", "rtt_ns", "length_n
 
 _ECN = ("a_ecn", "b_ecn")
 """Nor whose packets may be marked."""
+_BBR = ("a_bbr", "b_bbr")
+"""Nor whose losses do not have it send less."""
 _LEAST_DATAGRAM = 1200
 """Payload that any path of QUIC takes (RFC 9000 §14.1): of those with less, full ones were not seen."""
 
@@ -60,8 +62,9 @@ def _text(file: Path) -> str:
     after = _AFTER if set(_AFTER) <= set(there) else ()
     quic = _QUIC if set(_QUIC) <= set(there) else ()
     ecn = _ECN if set(_ECN) <= set(there) else ()
+    bbr = _BBR if set(_BBR) <= set(there) else ()
     cut = ("cut",) if goes_on and "cut" in there else ()
-    columns = dict.fromkeys((*_COLUMNS, *windows, *goes_on, *cut, *closes, *after, *quic, *ecn))
+    columns = dict.fromkeys((*_COLUMNS, *windows, *goes_on, *cut, *closes, *after, *quic, *ecn, *bbr))
     table = pl.read_parquet(file, columns=list(columns))
     # Of which no row knows anything.
     table = table.with_columns(pl.col(pl.Null).cast(pl.Int64))
@@ -69,6 +72,8 @@ def _text(file: Path) -> str:
     sends = pl.when(pl.col("a_bytes") > pl.col("b_bytes"))
     window = sends.then(pl.col("a_initial_window")).otherwise(pl.col("b_initial_window"))
     slash = pl.format("/{}", window).fill_null("") if windows else pl.lit("")
+    is_bbr = sends.then(pl.col("a_bbr")).otherwise(pl.col("b_bbr")) if bbr else pl.lit(False)
+    by_bbr = pl.when(is_bbr).then(pl.lit("&bbr")).otherwise(pl.lit(""))
     of_quic = pl.col("quic") if quic else pl.lit(False)
     datagram = sends.then(pl.col("b_mss")).otherwise(pl.col("a_mss")) if quic else pl.lit(None)
     size = pl.when(of_quic & (datagram >= _LEAST_DATAGRAM)).then(pl.format(":{}", datagram)).fill_null("")
@@ -106,7 +111,7 @@ def _text(file: Path) -> str:
                 *(pl.when(pl.col(end)).then(pl.lit(f"/{end[0]}")).otherwise(pl.lit("")) for end in closes),
             ),
             pl.concat_str(pl.col("start_ns").cast(pl.String), "@"),
-            pl.concat_str(pl.col("rtt_ns").cast(pl.String).fill_null("-"), slash, size, marks),
+            pl.concat_str(pl.col("rtt_ns").cast(pl.String).fill_null("-"), slash, by_bbr, size, marks),
             pl.col("turns").list.eval(turn).list.join(" "),
             separator=" ",
         )

@@ -1,15 +1,16 @@
 //! A recorded workload as text: a line for each connection or flow of datagrams.
 //!
-//! `KIND SIDE[ENDS][/CLOSER] START[@AFTER] RTT[/WINDOW][:DATAGRAM][!ENDS] TURN…`: KIND is `s` (by turns), `c`
+//! `KIND SIDE[ENDS][/CLOSER] START[@AFTER] RTT[/WINDOW][&bbr][:DATAGRAM][!ENDS] TURN…`: KIND is `s` (by turns), `c`
 //! (concurrent), `q` (of QUIC, and concurrent) or `u` (datagrams); SIDE is who opens, `c` (a client) or `s` (a server);
 //! ENDS are those in whose turn the recording ended, `a`, `b` or `ab`; CLOSER, `a` or `b`, closed first, and the other
 //! end when it had heard of that; START in ns from the beginning of the recording; AFTER, as `7b900+1000`, that the
 //! opener waited for so many bytes of the end of that letter of the connection in that line (from 0), and then so many
-//! ns; RTT in ns, `-` if unknown; WINDOW the initial window of the end that sends more, in segments, if known; DATAGRAM
-//! the payload of QUIC's full ones, if known; ENDS behind them those whose packets may be marked (ECN); a TURN is `a`
-//! (the end that opens) or `b`, its bytes, `*` and the number of writes if there are several, `+` and the ns waited
-//! before it, or `~` and the ns since its end began its turn before; and of a concurrent connection `<` and the bytes
-//! that the end must have of the other first, if it waits for any. The first line is `length NS`.
+//! ns; RTT in ns, `-` if unknown; WINDOW the initial window of the end that sends more, in segments, if known; `&bbr`
+//! that this end is BBR's; DATAGRAM the payload of QUIC's full ones, if known; ENDS behind them those whose packets
+//! may be marked (ECN); a TURN is `a` (the end that opens) or `b`, its bytes, `*` and the number of writes if there
+//! are several, `+` and the ns waited before it, or `~` and the ns since its end began its turn before; and of a
+//! concurrent connection `<` and the bytes that the end must have of the other first, if it waits for any. The first
+//! line is `length NS`.
 
 use sojourn_net::Span;
 use std::str::FromStr;
@@ -84,6 +85,8 @@ pub struct Connection {
     pub rtt: Option<Span>,
     /// The initial window of the end that sends more, in segments.
     pub initial_window: Option<u32>,
+    /// That end is BBR's: losses do not have it send less.
+    pub bbr: bool,
     /// Of QUIC, the payload of a full datagram.
     pub datagram: Option<u16>,
     /// By end: its packets may be marked.
@@ -178,6 +181,10 @@ fn connection(line: &str) -> Option<Connection> {
         Some((whole, size)) => (whole, Some(size.parse().ok().filter(|size| DATAGRAMS.contains(size))?)),
         None => (whole, None),
     };
+    let (whole, bbr) = match whole.strip_suffix("&bbr") {
+        Some(whole) => (whole, true),
+        None => (whole, false),
+    };
     let (rtt, initial_window) = match whole.split_once('/') {
         Some((rtt, window)) => (rtt, Some(window.parse().ok().filter(|window| (1..=100).contains(window))?)),
         None => (whole, None),
@@ -190,7 +197,8 @@ fn connection(line: &str) -> Option<Connection> {
     let turns = turns.filter(|turns| !turns.is_empty())?;
     let fits = manner != Manner::Datagrams || turns.iter().all(|turn| turn.bytes <= 65_507);
     let of_quic = manner == Manner::Quic || datagram.is_none();
-    (fits && of_quic).then_some(Connection {
+    let of_tcp = matches!(manner, Manner::Turns | Manner::Concurrent) || !bbr;
+    (fits && of_quic && of_tcp).then_some(Connection {
         manner,
         client_opens,
         goes_on,
@@ -199,6 +207,7 @@ fn connection(line: &str) -> Option<Connection> {
         after,
         rtt,
         initial_window,
+        bbr,
         datagram,
         ecn,
         turns,
@@ -279,6 +288,20 @@ mod tests {
         assert!(tcp("7:1350").is_none(), "segments are the group's");
         let manner = read("-").map(|found| (found[0].manner, found[0].manner.is_concurrent()));
         assert_eq!(manner, Some((Manner::Quic, true)));
+    }
+
+    #[test]
+    fn of_tcp_bbr_is_told() {
+        let read = |whole: &str, kind: &str| format!("length 9\n{kind} c 1 {whole} a1+0").parse::<Recording>().ok();
+        let told = |whole: &str| {
+            let found = read(whole, "s")?.connections;
+            Some((found[0].bbr, found[0].initial_window, found[0].ecn))
+        };
+        assert_eq!(told("7/3"), Some((false, Some(3), [false; 2])));
+        assert_eq!(told("7/3&bbr!b"), Some((true, Some(3), [false, true])));
+        assert_eq!(told("-&bbr"), Some((true, None, [false; 2])));
+        assert_eq!([told("-&"), told("-&bbr/3")], [None; 2]);
+        assert!(["q", "u"].iter().all(|kind| read("-&bbr", kind).is_none()));
     }
 
     #[test]

@@ -22,9 +22,13 @@ keys! {
         pub file: String,
         /// Times the connections: the i-th appears ⌊(i + 1)·scale + u⌋ − ⌊i·scale + u⌋ times, u drawn once.
         pub scale: f64 = "number::<1, f64>",
-        /// Which initial window connections have.
+        /// Whose initial window connections have.
         #[serde(default, skip_serializing_if = "is_default")]
-        pub initial_window: InitialWindow,
+        pub initial_window: Whose,
+        /// Whose congestion control connections have: the one that the capture shows is BBR, in groups of CUBIC or
+        /// Reno.
+        #[serde(default, skip_serializing_if = "is_default")]
+        pub transport: Whose,
         /// SHA-256 of the file, in hexadecimal: filled in when the study is read, and part of what names a result.
         sha256: Option<String>,
         /// The connections as text: filled in when the point is run.
@@ -34,19 +38,19 @@ keys! {
     }
 }
 
-/// Which initial window the connections of a recording have.
+/// What the connections of a recording have: their own, or all the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum InitialWindow {
-    /// The one that the capture shows, the group's where it shows none.
+pub enum Whose {
+    /// What the capture shows, the group's where it shows nothing.
     #[default]
     Recorded,
     /// The group's.
     Group,
 }
 
-fn is_default(window: &InitialWindow) -> bool {
-    *window == InitialWindow::default()
+fn is_default(whose: &Whose) -> bool {
+    *whose == Whose::default()
 }
 
 impl Recorded {

@@ -63,6 +63,11 @@ impl Transport {
         Span::from_millis(if self == Self::LedbatPlusPlus { 60 } else { 100 })
     }
 
+    /// Cuts its window at each loss, and regains it as Reno or CUBIC do.
+    pub(crate) fn cuts_at_losses(self) -> bool {
+        matches!(self, Self::Reno | Self::NewReno | Self::Cubic | Self::CubicRfc9438 | Self::CubicNs2)
+    }
+
     /// How it uses ECN when it does; only transports that are made for ECN use another than the classic one.
     pub(crate) fn ecn_mode(self) -> EcnMode {
         match self {
