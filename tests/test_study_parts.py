@@ -236,21 +236,6 @@ def test_what_is_written_by_the_clock_is_told_apart(tmp_path: Path) -> None:
     assert text(heard=3, writes=2, streamed=True) == "b9*2~4<3"
 
 
-def test_the_end_that_sends_more_may_be_bbr_s(tmp_path: Path) -> None:
-    turns = [{"accepted": True, "bytes": 9, "wait_ns": 4}]
-    plain = pl.DataFrame([(True, True, False, 50, 7, 900, turns)], schema=SCHEMA, orient="row")
-
-    def whole(sent: tuple[int, int], bbr: tuple[bool, bool]) -> str:
-        columns = {"a_bytes": sent[0], "b_bytes": sent[1], "a_initial_window": 3, "b_initial_window": 4}
-        of_bbr = {"a_bbr": bbr[0], "b_bbr": bbr[1]}
-        rows = plain.with_columns(**{name: pl.lit(its) for name, its in {**columns, **of_bbr}.items()})
-        rows.write_parquet(tmp_path / "w")
-        return recorded.text_of(tmp_path / "w").split(" ")[4]
-
-    assert [whole((10, 9), bbr) for bbr in ((True, False), (False, True))] == ["7/3&bbr", "7/3"]
-    assert [whole((9, 10), bbr) for bbr in ((True, False), (False, True))] == ["7/4", "7/4&bbr"]
-
-
 def test_a_workload_whose_columns_are_others_is_told_in_a_sentence(tmp_path: Path) -> None:
     row = (True, True, False, 50, 7, 900, [{"accepted": True, "bytes": 9, "wait_ns": 4}])
     plain = pl.DataFrame([row], schema=SCHEMA, orient="row")

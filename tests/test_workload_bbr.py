@@ -9,6 +9,7 @@ import pytest
 from sojourn import _core
 from sojourn.capture.workload import _by_bbr
 from sojourn.study import Study
+from sojourn.study.inputs import recorded
 
 PATH = """name = "mixed"
 duration = "30s"
@@ -61,6 +62,22 @@ def test_bbr_beside_cubic_is_told_and_replayed_as_what_it_is(sojourn, tmp_path: 
     assert as_cubic < 0.02 < 0.041 <= as_told <= 0.087
     # A group of what is neither CUBIC nor Reno is taken at its word.
     assert replayed("", "bbr") == replayed(', transport = "group"', "bbr")
+
+
+def test_the_end_that_sends_more_may_be_bbr_s(tmp_path: Path) -> None:
+    plain: dict[str, Any] = {
+        "tcp": True, "client_opens": True, "concurrent": False, "start_ns": 50, "rtt_ns": 7, "length_ns": 900,
+        "turns": [{"accepted": True, "bytes": 9, "wait_ns": 4}], "a_initial_window": 3, "b_initial_window": 4,
+    }  # fmt: skip
+
+    def told(a_bytes: int, b_bytes: int, **bbr: bool) -> str:
+        pl.DataFrame([{**plain, "a_bytes": a_bytes, "b_bytes": b_bytes, **bbr}]).write_parquet(tmp_path / "w")
+        return recorded.text_of(tmp_path / "w").split(" ")[4]
+
+    ends = [{"a_bbr": True, "b_bbr": False}, {"a_bbr": False, "b_bbr": True}]
+    assert [told(10, 9, **bbr) for bbr in ends] == ["7/3&bbr", "7/3"]
+    assert [told(9, 10, **bbr) for bbr in ends] == ["7/4", "7/4&bbr"]
+    assert told(9, 10) == "7/4", "a workload of before"
 
 
 def test_connections_of_bbr_are_counted_with_what_they_carried() -> None:
