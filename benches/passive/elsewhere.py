@@ -104,13 +104,13 @@ def real(case: str, queue: str, seed: int, seconds: int, folder: Path) -> dict[s
     return json.loads(kept.read_text())
 
 
-def replayed(case: str, end: str, queue: str, seconds: int, folder: Path) -> dict[str, float]:
+def replayed(end: str, queue: str, seconds: int, folder: Path) -> dict[str, float]:
     """Replay what one end captured of a run over a queue; return the means."""
     workload = folder / f"{end}.parquet"
     if not workload.exists():
         sojourn("workload", str(folder / f"{end}.pcap"), "-o", str(workload), "--clients", CLIENTS)
     study = folder / f"{end}-{queue}.toml"
-    again = _bulk("down", 1, "bbr" if case == "bbr" else "cubic")
+    again = _bulk("down", 1)
     source = f'kind = "recorded", file = "{workload.name}"'
     study.write_text(path(queue, 1, seconds) + again.replace('kind = "bulk"', source))
     came = []
@@ -128,7 +128,7 @@ def beside(case: str, seeds: range, seconds: int, folder: Path) -> Iterator[dict
         theirs = [numbers(came[queue, seed]) for seed in seeds]
         for captured in QUEUES:
             for end, at in ENDS.items():
-                ours = [replayed(case, end, queue, seconds, rooms[captured, seed]) for seed in seeds]
+                ours = [replayed(end, queue, seconds, rooms[captured, seed]) for seed in seeds]
                 for name, (share, amount) in BOUNDS.items():
                     programs, replay = (fmean(each[name] for each in them) for them in (theirs, ours))
                     yield {
