@@ -219,6 +219,18 @@ mod tests {
     }
 
     #[test]
+    fn what_is_opened_amid_others_tells_of_no_pause() {
+        let mut host = OneByOne::default();
+        let pauses = [(0, &[0][..]), (20, &[0, 1]), (40, &[2]), (60, &[3]), (80, &[4])].map(|(at, come)| {
+            host.opened(at * MS, come.last().copied().unwrap_or(0));
+            come.iter().zip(at + 5..).for_each(|(number, at)| host.came(at * MS, *number));
+            host.pauses.count as u32
+        });
+        // A pause counts when it is known that nothing came of what was before it.
+        assert_eq!((host.amid, pauses), (1, [0, 0, 0, 1, 2]));
+    }
+
+    #[test]
     fn clocks_that_jump_do_no_harm() {
         let mut host = OneByOne::default();
         for (n, at) in [i64::MAX, i64::MIN, 0, i64::MAX, -5].into_iter().cycle().take(40).enumerate() {

@@ -308,6 +308,22 @@ mod tests {
         }
     }
 
+    #[test]
+    fn what_long_packets_behind_the_queue_tell_is_of_when_their_transmission_began() {
+        // They are seen when it is over, 7 ms after: another host's tell of the queue at those times, 3 ms less.
+        let told = |long, ahead| {
+            let mut own = [Transmission { short: 66, ns_per_byte: 7e6 / 1448.0 }; 2];
+            let [a, b] = &mut own;
+            let mut ways = [way(sawtooth(0, 0), &[], a), way(Told::new(), &[(1007, 3)], b)];
+            ways[1].long = long;
+            settle(&mut ways, ahead);
+            let told = ways[1].take_told();
+            told.iter().find(|(at, _)| *at == 1307 * MS).map(|(_, wait)| *wait / (MS / 10))
+        };
+        // At 1307 ms the queue has 30.7 ms to go, at 1300 ms 30.
+        assert_eq!([told(None, false), told(Some(9), true), told(Some(9), false)], [307, 307, 300].map(Some));
+    }
+
     /// The round trip, ms, of a host with flows that lack so much of what they waited, from it and to it, while another
     /// host lacks nothing; `left` of each flow by so many packets.
     fn round_ms(from: &[(i64, i64)], to: &[(i64, i64)], left: &[(usize, i64)], still: bool) -> Option<i64> {
