@@ -227,6 +227,7 @@ def test_the_table_of_groups_says_what_was_measured_and_no_more() -> None:
     assert "recording has data" not in single.says
     both = group_table([result("x")], {"workload": ["x"]}, recorded=True)
     assert "A recording has data both ways: its goodput is that of both" in both.says
+    assert "connections that the capture shows to be BBR's are sent by BBR, unless" in both.says
     assert "95 %" not in single.says and single.heads[-1] == "share (%)" and single.rows[0][-1] == "50"
 
 

@@ -47,7 +47,8 @@ def group_table(
     if recorded:
         says += (
             " A recording has data both ways: its goodput is that of both, its loss that of the direction "
-            "which is named."
+            "which is named. In a group of CUBIC or Reno, connections that the capture shows to be BBR's are "
+            'sent by BBR, unless the source has transport = "group".'
         )
     if several:
         says += " Numbers are means over replications with their 95 % interval (Student's t)."
