@@ -321,7 +321,7 @@ def test_the_whole_study(sojourn, tmp_path):
     sojourn("export", study, "lab.pcapng", "--at", "clients")
     sojourn("workload", "lab.pcapng", "-o", "lab.parquet", "--study", "office.toml")
     text = (tmp_path / "office.toml").read_text()
-    assert "# Rates are of IP packets." in text and "Linux's CUBIC is a choice" in text
+    assert "# Rates are of IP packets." in text and "is a choice: Linux's CUBIC, but BBR" in text
     found = tomllib.loads(text)
     rate = int(found["path"]["down"]["rate"].removesuffix("bit"))
     # Frames of the capture have 14 bytes more than packets of the engine: 1.4 % of this traffic.

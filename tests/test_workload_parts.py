@@ -35,7 +35,7 @@ ENDS: dict[str, Any] = {"after": None,
     "a_bytes": 1000, "b_bytes": 50_000, "a_data_pkts": 60, "b_data_pkts": 300, "a_again_pkts": 3,
     "b_again_pkts": 20, "a_vain_pkts": 0, "b_vain_pkts": 0, "began_before": False, "cut": False,
     "rtt_ns": 40_000_000, "a_mss": 1212, "b_mss": 1400, "a_initial_window": None, "b_initial_window": 10,
-    "turns": [TURN],
+    "a_bbr": False, "b_bbr": False, "turns": [TURN],
 }  # fmt: skip
 NOTHING = np.zeros(100, dtype=np.int64)
 

@@ -31,7 +31,7 @@ def connections(*rows: dict[str, Any]) -> pl.DataFrame:
     usual |= {"duration_ns": 0, "rtt_ns": 40_000_000, "a_mss": 1460, "b_mss": 1460}
     usual |= {"turns": [{"accepted": True}]}
     usual |= {"a_initial_window": None, "b_initial_window": None, "a_seen": True, "b_seen": True}
-    usual |= {"after": None, "opener": "10.0.0.1"}
+    usual |= {"after": None, "opener": "10.0.0.1", "a_bbr": False, "b_bbr": False}
     integer = {f"{end}_initial_window": pl.Int64 for end in "ab"} | {"rtt_ns": pl.Int64, "after": pl.Int64}
     return pl.DataFrame([usual | row for row in rows], schema_overrides=integer)
 
