@@ -386,6 +386,22 @@ def test_a_queue_that_lost_nothing_holds_a_round_trip_at_least(monkeypatch: pyte
         ) == (not again)
 
 
+def test_a_queue_in_which_few_packets_hardly_stood_holds_a_round_trip(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A download's acknowledgements, of which nobody knows how many were lost: 2 ms are no buffer."""
+    cases = ((99, 0, S // 11, True), (100, 1, S // 11, False), (99, 0, S // 10, False))
+    for seen, again, stood_ns, hardly in cases:
+        of = found(
+            connections=connections({"a_data_pkts": seen, "a_again_pkts": again}),
+            stood={"up": Stood(400, stood_ns, 125 * stood_ns // 1_000_000, 6_000_000)},
+            busy=busy(up=np.full(100, 12_500)),
+        )
+        made, _, written = study(of, monkeypatch, up={"max_ms": 6.0})
+        assert (made["path"]["up"]["queue"]["limit"] == "5000B") == hardly
+        assert any("hardly stood in the queue of the link up" in note for note in written.notes) == hardly
+
+
 def test_a_queue_that_drops_though_it_is_seldom_long_may_be_no_fifo(monkeypatch: pytest.MonkeyPatch) -> None:
     def said(again: int, p95_ms: float) -> bool:
         of = found(connections=connections({"b_again_pkts": again}))

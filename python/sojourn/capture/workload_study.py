@@ -239,6 +239,17 @@ def _buffers(
                 f"nothing was lost on the link {link}, so its buffer holds more than the {waited} bytes that "
                 "waited at most: it is one bandwidth-delay product"
             )
+        elif (
+            of.seen < LEAST_PKTS
+            and one > waited
+            and found.stood.get(link, Stood()).time_ns < _STANDING_S * 1e9
+        ):
+            # As of acknowledgements that meet each other now and then.
+            buffers[link] = one
+            notes.append(
+                f"packets hardly stood in the queue of the link {link}, which does not tell how much its "
+                "buffer holds: it is one bandwidth-delay product"
+            )
     return buffers
 
 
