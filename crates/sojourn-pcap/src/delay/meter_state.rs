@@ -56,6 +56,15 @@ impl MeterState {
         }
     }
 
+    /// Of a TCP segment with data to a host, which was sent then, nothing tells when it arrived, as is seen now; the track
+    /// as above.
+    #[inline]
+    pub(crate) fn covered(&mut self, (host, track): (u32, Option<u32>), sent: SentAt, now: i64) {
+        if let Some(host) = self.hosts.all.get_mut(host as usize) {
+            host.stats(Protocol::Tcp).interpolation.covered(track.unwrap_or(NONE), sent, now);
+        }
+    }
+
     /// So many TCP packets without data to a host, the last of which was sent then, may have arrived or not; the track
     /// as above. Seldom, so that nothing is made ready for it.
     #[inline(never)]

@@ -125,7 +125,7 @@ impl Sampler {
                 Ok((estimate, paused)) => {
                     before.given[1] += 1;
                     stats.to.add(estimate, of_stamp(entry));
-                    stats.interpolation.told((sent, entry.frame()), estimate, paused);
+                    stats.interpolation.told((sent, entry.frame()), own, estimate, paused);
                     Some(((sent, estimate), true))
                 }
                 Err((why, answer)) => {

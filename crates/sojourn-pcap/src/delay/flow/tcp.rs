@@ -193,8 +193,8 @@ impl TcpFlow {
             if segment.payload > 0 {
                 let to = self.hosts[1 - side];
                 let [me, peer] = self.pair(side);
-                let untold = |sent| state.untold((to, peer.tracks.observed), sent, 1, seen.time);
-                let again = me.in_flight.sent(segment, value, (seen.frame, seen.time), seen.length, untold);
+                let covered = |sent| state.covered((to, peer.tracks.observed), sent, seen.time);
+                let again = me.in_flight.sent(segment, value, (seen.frame, seen.time), seen.length, covered);
                 me.count_places(state);
                 state.data(to, again);
             }
@@ -270,7 +270,7 @@ impl TcpFlow {
         let host = self.hosts[seen.side];
         let [me, peer] = self.pair(seen.side);
         let to = (host, me.tracks.observed);
-        let arrival = peer.in_flight.acknowledged(segment, echo, |sent| state.untold(to, sent, 1, seen.time));
+        let arrival = peer.in_flight.acknowledged(segment, echo, |sent| state.covered(to, sent, seen.time));
         let (frame, time, length, flags, packets) = match (arrival, echoed) {
             (Some(arrival), _) => {
                 let sent = arrival.departed;

@@ -5,8 +5,9 @@ use crate::delay::clock::skew::Skew;
 use crate::delay::clock::tick::RATES;
 use crate::delay::discard::Discard;
 use crate::delay::estimate::tcp_observer::Estimate;
+use crate::delay::stats::alone::Alone;
 use crate::delay::stats::fixed_point_sum::FixedPointSum;
-use crate::delay::stats::interpolation::{Alone, Interpolation};
+use crate::delay::stats::interpolation::Interpolation;
 use crate::delay::stats::quantiles::Quantiles;
 use crate::delay::stats::series::Series;
 

@@ -20,6 +20,8 @@ const IN_ORDER: usize = 20;
 pub(crate) struct Told {
     /// The number of its connection.
     pub(crate) connection: u32,
+    /// What its transmission took longer than a short one's, ns, where that is known.
+    pub(crate) own: f32,
     pub(crate) sent: SentAt,
     /// What it waited, ns.
     pub(crate) delay: f64,
@@ -63,6 +65,15 @@ impl Queues {
         let apart = |other: &Told| ((other.sent.0 - time).abs(), other.delay);
         let at = |place: Option<usize>| self.told.get(place?).filter(|other| other.connection == queue).map(apart);
         (at(after.checked_sub(1)), at(Some(after)))
+    }
+
+    /// What one waited at the most, ns, if it is as long as the one after it in its queue: that waited for it to pass.
+    pub(super) fn most(&self, connection: u32, (time, frame): SentAt) -> f64 {
+        let queue = if self.shared { 0 } else { connection };
+        let after = self.told.get(self.first_from((queue, frame))).filter(|after| after.connection == queue);
+        after.map_or(f64::INFINITY, |after| {
+            ((after.sent.0 - time).abs() as f64 + after.delay - f64::from(after.own)).max(0.0)
+        })
     }
 
     /// Place of the first that is not before this connection and frame: by steps that double, from where the last one
@@ -131,6 +142,13 @@ pub(super) fn between(earlier: Beside, later: Beside) -> Option<f64> {
     }
 }
 
+/// What a packet may have waited of which nothing tells whether it arrived: as those beside it did that were sent before
+/// it and after it; if either is far, as long as the next one allows.
+pub(super) fn doubtful(earlier: Beside, later: Beside) -> f64 {
+    let near = [earlier, later].iter().all(|at| at.is_some_and(|(apart, _)| apart <= FAR));
+    between(earlier, later).filter(|_| near).unwrap_or_else(|| latest(later))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -152,29 +170,30 @@ mod tests {
             let told = |frame: u32| {
                 let (connection, delay) =
                     (frame % 2, if frame.is_multiple_of(16) && frame < 16 * late { waited } else { 1.0 });
-                Told { connection, sent: (i64::from(frame) * MS, frame.into()), delay: delay * 1e6, error }
+                Told { connection, own: 0.0, sent: (i64::from(frame) * MS, frame.into()), delay: delay * 1e6, error }
             };
             let mut queues = Queues::of((0..80).rev().map(told).collect());
             assert_eq!(queues.shared, shared, "{late} {waited} {error}");
-            queues.add([Told { connection: 0, sent: (9 * MS, 9), delay: 7e6, error }]);
+            queues.add([Told { connection: 0, own: 0.0, sent: (9 * MS, 9), delay: 7e6, error }]);
             let before = queues.beside(1, (10 * MS, 10)).0;
             assert_eq!(before, Some((MS, if shared { 7e6 } else { 1e6 })), "its own 9 is before the other's");
             assert_eq!(queues.beside(0, (80 * MS, 80)).1, None);
         }
         // One of a few that was overtaken shows nothing.
         let few = [(0, 50e6), (1, 1e6), (2, 52e6)].into_iter().zip(0..);
-        let few = few.map(|((frame, delay), connection)| Told { connection, sent: (0, frame), delay, error: 0.0 });
+        let few =
+            few.map(|((frame, delay), connection)| Told { connection, own: 0.0, sent: (0, frame), delay, error: 0.0 });
         assert!(Queues::of(few.collect()).shared);
         // One connection's packets say nothing of that.
         let alone = [(0, 50e6), (1, 1e6)].repeat(9).into_iter();
-        let alone = alone.map(|(frame, delay)| Told { connection: 3, sent: (0, frame), delay, error: 0.0 });
+        let alone = alone.map(|(frame, delay)| Told { connection: 3, own: 0.0, sent: (0, frame), delay, error: 0.0 });
         assert!(Queues::of(alone.collect()).shared);
     }
 
     #[test]
     fn wherever_the_last_was_found_the_next_is_found_in_its_place() {
         for count in 0..40u64 {
-            let told = |frame: u64| Told { connection: 0, sent: (0, 2 * frame), delay: 0.0, error: 0.0 };
+            let told = |frame: u64| Told { connection: 0, own: 0.0, sent: (0, 2 * frame), delay: 0.0, error: 0.0 };
             let queues = Queues::of((0..count).map(told).collect());
             for last in 0..=count as usize + 1 {
                 for frame in 0..2 * count + 2 {
@@ -193,6 +212,15 @@ mod tests {
         // What was sent 9 ms later left 34 ms earlier.
         assert_eq!(between(Some((5 * MS, 50e6)), Some((4 * MS, 7e6))).map(|ns| (ns / 1e6 * 9.0).round()), Some(235.0));
         assert_eq!(between(Some((0, 50e6)), Some((0, 7e6))), Some(28.5e6));
+    }
+
+    #[test]
+    fn what_may_have_arrived_lies_between_two_others_or_waited_as_long_as_the_next_allows() {
+        let at = |ms: i64, delay: f64| Some((ms * MS, delay * 1e6));
+        let ms = |earlier, later| doubtful(earlier, later) / 1e6;
+        assert_eq!((ms(at(5, 30.0), at(5, 20.0)), ms(at(101, 30.0), at(5, 20.0))), (25.0, 25.0));
+        assert_eq!((ms(at(30, 50.0), at(90, 1.0)), ms(at(101, 50.0), at(90, 1.0))), (37.75, 91.0));
+        assert_eq!((ms(at(5, 30.0), at(101, 20.0)), ms(at(5, 30.0), None)), (121.0, f64::INFINITY));
     }
 
     #[test]

@@ -24,8 +24,9 @@
 
 use crate::delay::estimate::SentAt;
 use crate::delay::estimate::tcp_observer::Estimate;
+use crate::delay::stats::alone::Alone;
 use crate::delay::stats::arrivals::{Untold, Went};
-use crate::delay::stats::beside::{Queues, Told, between, latest};
+use crate::delay::stats::beside::{Queues, Told, between, doubtful, latest};
 use crate::delay::stats::quantiles::Quantiles;
 
 /// Packets that were sent nearer to each other say the same if they waited alike, ns.
@@ -45,39 +46,13 @@ struct Paused {
     awaited: Option<f64>,
 }
 
-/// Packets of which nothing tells, and no others beside them; and by how much what was placed beside others is open.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) struct Alone {
-    pub(crate) packets: u64,
-    /// What they waited at the most, all together, ns: no more than their answers say, than leaves them before those
-    /// that were sent later, and than anyone is known to have waited.
-    pub(crate) most: f64,
-    /// Those beside others waited as these did; so much longer they may have waited, all together, ns.
-    pub(crate) longer: f64,
-    /// Others, of which nothing tells whether they arrived, and what all of them waited if they did, ns.
-    pub(crate) doubted: (u64, f64),
-}
-
-impl Alone {
-    fn add(&mut self, packets: u32, most: f64) {
-        self.packets += u64::from(packets);
-        self.most += f64::from(packets) * most;
-    }
-
-    pub(crate) fn join(&mut self, other: Self) {
-        self.packets += other.packets;
-        self.most += other.most;
-        self.longer += other.longer;
-        self.doubted.0 += other.doubted.0;
-        self.doubted.1 += other.doubted.1;
-    }
-}
-
 /// Packets to one host since the log was finalized last.
 #[derive(Debug, Default)]
 pub(crate) struct Interpolation {
     went: Went,
     told: [Vec<Told>; 2],
+    /// Data whose acknowledgement tells of another.
+    covered: Vec<Untold>,
     untold: Vec<Untold>,
     /// Those that may have been lost.
     unproven: Vec<Untold>,
@@ -100,16 +75,17 @@ impl Interpolation {
         self.connection = number;
     }
 
-    /// A packet that was sent then waited so long; `paused`: that is told because it was little.
+    /// A packet that was sent then waited so long, and took so long, ns, by its own transmission; `paused`: that is told
+    /// because it was little.
     #[inline]
-    pub(crate) fn told(&mut self, sent: SentAt, Estimate { delay, error }: Estimate, paused: bool) {
+    pub(crate) fn told(&mut self, sent: SentAt, own: f64, Estimate { delay, error }: Estimate, paused: bool) {
         let (told, connection) = (&mut self.told[usize::from(paused)], self.connection);
         let alike = |last: &Told| {
             let together = last.connection == connection && (sent.0 - last.sent.0).abs() < NEAR;
             together && libm::fabs(delay - last.delay) < NEAR as f64
         };
         if !told.last().is_some_and(alike) {
-            told.push(Told { connection, sent, delay, error });
+            told.push(Told { connection, own: own as f32, sent, delay, error });
         }
     }
 
@@ -117,6 +93,12 @@ impl Interpolation {
     #[inline]
     pub(crate) fn untold(&mut self, connection: u32, sent: SentAt, packets: u32, seen: i64) {
         join(&mut self.untold, Untold { connection, sent, packets, seen });
+    }
+
+    /// Of data that was sent then nothing else tells, as is `seen` now: what acknowledges it tells of another.
+    #[inline]
+    pub(crate) fn covered(&mut self, connection: u32, sent: SentAt, seen: i64) {
+        join(&mut self.covered, Untold { connection, sent, packets: 1, seen });
     }
 
     /// Of so many without data, the last of which was sent then, nothing tells that they arrived.
@@ -159,11 +141,15 @@ impl Interpolation {
     /// those that were answered after a pause, and sent beside none.
     pub(crate) fn settle(&mut self, delays: &mut Quantiles) -> Alone {
         self.connection_given();
-        let Self { went, told: [told, paused], untold, paused: mut late, clocked, unproven, .. } = std::mem::take(self);
+        let Self { went, told: [told, paused], covered, untold, paused: mut late, clocked, unproven, .. } =
+            std::mem::take(self);
         self.went = went;
         let (unproven, doubted) = if went.arrives() > 0.0 { (unproven, Vec::new()) } else { (Vec::new(), unproven) };
         let mut alone = Alone::default();
-        if [&untold, &unproven, &doubted].iter().all(|of| of.is_empty()) && late.is_empty() && clocked.is_empty() {
+        if [&covered, &untold, &unproven, &doubted].iter().all(|of| of.is_empty())
+            && late.is_empty()
+            && clocked.is_empty()
+        {
             return alone;
         }
         let arrived = went.arrived(unproven);
@@ -173,7 +159,7 @@ impl Interpolation {
         let waited =
             waited.into_iter().flatten().map(|Paused { connection, sent, packets, answer: [_, most], .. }| {
                 delays.add_times(most, packets);
-                Told { connection, sent, delay: most, error: 0.0 }
+                Told { connection, own: 0.0, sent, delay: most, error: 0.0 }
             });
         queues.add(waited);
         let longest = queues.longest();
@@ -190,19 +176,21 @@ impl Interpolation {
             }
         }
         queues.add(paused);
-        for Untold { connection, sent, packets, .. } in untold.into_iter().chain(arrived) {
-            let (earlier, later) = queues.beside(connection, sent);
-            match between(earlier, later) {
-                Some(delay) => delays.add_times(delay, packets),
-                None => alone.add(packets, latest(later).min(longest)),
+        for (untold, covered) in [(covered, true), (untold, false), (arrived, false)] {
+            for Untold { connection, sent, packets, .. } in untold {
+                let (earlier, later) = queues.beside(connection, sent);
+                // Data that others follow of the same acknowledgement is as long as they are.
+                let most = if covered { queues.most(connection, sent) } else { f64::INFINITY };
+                match between(earlier, later) {
+                    Some(delay) => delays.add_times(delay.min(most), packets),
+                    None => alone.add(packets, latest(later).min(longest)),
+                }
             }
         }
         for Untold { connection, sent, packets, .. } in doubted {
             let (earlier, later) = queues.beside(connection, sent);
-            if let Some(delay) = between(earlier, later) {
-                alone.doubted.0 += u64::from(packets);
-                alone.doubted.1 += f64::from(packets) * delay;
-            }
+            alone.doubted.0 += u64::from(packets);
+            alone.doubted.1 += f64::from(packets) * doubtful(earlier, later).min(longest);
         }
         alone
     }
@@ -247,7 +235,7 @@ mod tests {
         let mut interpolation = Interpolation::default();
         // Of two connections, one after the other.
         for (sent, delay) in [(0, 1e6), (300, 40e6), (200, 20e6), (210, 30e6)] {
-            interpolation.told((sent * MS, sent as u64), exactly(delay), false);
+            interpolation.told((sent * MS, sent as u64), 0.0, exactly(delay), false);
         }
         let mut delays = Quantiles::default();
         for (sent, packets) in [(204, 1), (206, 4), (301, 8), (401, 16), (150, 32)] {
@@ -273,7 +261,7 @@ mod tests {
         for frame in 0..10u64 {
             match frame % 2 {
                 0 => interpolation.untold(0, (0, frame), 1, frame as i64),
-                _ => interpolation.told((0, frame), exactly(frame as f64 * 10e6), false),
+                _ => interpolation.told((0, frame), 0.0, exactly(frame as f64 * 10e6), false),
             }
         }
         assert_eq!(interpolation.settle(&mut delays), Alone::default());
@@ -282,22 +270,41 @@ mod tests {
     }
 
     #[test]
+    fn what_one_acknowledgement_tells_of_waited_for_what_it_covers_to_pass() {
+        // Pairs, the second of which is told of: it waited 18 ms, and took so many more by itself.
+        for (apart, own, waited) in [(0, 8e6, 10.0), (3, 8e6, 13.0), (0, 0.0, 18.0), (0, 20e6, 0.0)] {
+            let (mut interpolation, mut delays) = (Interpolation::default(), Quantiles::default());
+            interpolation.told((-90 * MS, 0), 0.0, exactly(0.0), false);
+            interpolation.covered(0, (-apart * MS, 1), 5);
+            interpolation.told((0, 2), own, exactly(18e6), false);
+            assert_eq!(interpolation.settle(&mut delays), Alone::default());
+            assert!((delays.mean() / 1e6 - f64::min(waited, 18.0 - 0.2 * apart as f64)).abs() < 1e-6, "{apart} {own}");
+            // A packet without data may be shorter.
+            interpolation.told((-90 * MS, 0), 0.0, exactly(18e6), false);
+            interpolation.untold(0, (-apart * MS, 1), 1, 5);
+            interpolation.told((0, 2), own, exactly(18e6), false);
+            let mut other = Quantiles::default();
+            assert_eq!((interpolation.settle(&mut other), other.mean()), (Alone::default(), 18e6));
+        }
+    }
+
+    #[test]
     fn the_order_of_frames_tells_who_was_first_where_round_trips_in_microseconds_do_not() {
         let (mut interpolation, mut delays) = (Interpolation::default(), Quantiles::default());
-        interpolation.told((900, 0), exactly(10e6), false);
+        interpolation.told((900, 0), 0.0, exactly(10e6), false);
         interpolation.untold(0, (0, 1), 1, 0);
-        interpolation.told((900, 2), exactly(30e6), false);
+        interpolation.told((900, 2), 0.0, exactly(30e6), false);
         assert_eq!((interpolation.settle(&mut delays).packets, delays.mean()), (0, 20e6));
     }
 
     #[test]
     fn what_a_pause_hides_is_not_placed_beside_what_is_told_because_it_was_little() {
         let (mut interpolation, mut delays) = (Interpolation::default(), Quantiles::default());
-        interpolation.told((0, 0), exactly(1e6), true);
+        interpolation.told((0, 0), 0.0, exactly(1e6), true);
         interpolation.paused((MS, 1), 4, [0.0, 9e6], None);
         interpolation.untold(0, (2 * MS, 2), 2, 0);
         assert_eq!((interpolation.settle(&mut delays).packets, delays.count()), (4, 2));
-        interpolation.told((0, 0), exactly(9e6), false);
+        interpolation.told((0, 0), 0.0, exactly(9e6), false);
         interpolation.paused((MS, 1), 4, [0.0, 9e6], None);
         assert_eq!((interpolation.settle(&mut delays).packets, delays.max()), (0, 8e6));
     }
@@ -306,9 +313,9 @@ mod tests {
     fn what_is_placed_beside_others_lies_within_what_its_own_answer_leaves() {
         for (answer, placed) in [([0.0, 90e6], 10e6), ([30e6, 90e6], 30e6), ([0.0, 4e6], 4e6)] {
             let (mut interpolation, mut delays) = (Interpolation::default(), Quantiles::default());
-            interpolation.told((0, 0), exactly(10e6), false);
+            interpolation.told((0, 0), 0.0, exactly(10e6), false);
             interpolation.paused((0, 1), 4, answer, None);
-            interpolation.told((0, 2), exactly(10e6), false);
+            interpolation.told((0, 2), 0.0, exactly(10e6), false);
             assert_eq!((interpolation.settle(&mut delays).packets, delays.mean()), (0, placed), "{answer:?}");
         }
     }
@@ -341,7 +348,7 @@ mod tests {
                 let sent = i as i64 * 500 * MS;
                 interpolation.paused((sent, 2 * i), 1, [0.0, 50e6], Some(1e6));
                 if i < others {
-                    interpolation.told((sent + 3 * MS, 2 * i + 1), exactly(waited * 1e6), false);
+                    interpolation.told((sent + 3 * MS, 2 * i + 1), 0.0, exactly(waited * 1e6), false);
                 }
             }
             interpolation.settle(&mut delays);
@@ -359,7 +366,7 @@ mod tests {
                     interpolation.connection(number);
                     for i in 0..40 {
                         let frame = 4 * i + 2 * u64::from(number);
-                        interpolation.told((frame as i64 * MS, frame), exactly(waited * 1e6), false);
+                        interpolation.told((frame as i64 * MS, frame), 0.0, exactly(waited * 1e6), false);
                     }
                 }
                 interpolation.untold(connection, (81 * MS, 81), 1, 0);
@@ -374,10 +381,10 @@ mod tests {
         // What the answer says at the most, and when the next was sent, which waited 10 ms.
         for (answer, next, longer) in [(30e6, 60, 20e6), (30e6, 12, 12e6 - 2e6), (9e6, 60, 0.0), (90e6, 99, 40e6)] {
             let (mut interpolation, mut delays) = (Interpolation::default(), Quantiles::default());
-            interpolation.told((-900 * MS, 0), exactly(50e6), false);
-            interpolation.told((0, 1), exactly(10e6), false);
+            interpolation.told((-900 * MS, 0), 0.0, exactly(50e6), false);
+            interpolation.told((0, 1), 0.0, exactly(10e6), false);
             interpolation.paused((2 * MS, 2), 2, [0.0, answer], None);
-            interpolation.told((next * MS, 3), exactly(10e6), false);
+            interpolation.told((next * MS, 3), 0.0, exactly(10e6), false);
             let alone = interpolation.settle(&mut delays);
             assert_eq!((alone.packets, alone.longer), (0, 2.0 * longer), "{answer} {next}");
         }
@@ -391,9 +398,9 @@ mod tests {
         {
             let (mut interpolation, mut delays) = (Interpolation::default(), Quantiles::default());
             (0..data).for_each(|i| interpolation.data(i < again));
-            interpolation.told((0, 0), exactly(5e6), false);
+            interpolation.told((0, 0), 0.0, exactly(5e6), false);
             (1..=packets).for_each(|i| interpolation.unproven(0, (i * 2 * NEAR, i as u64), 1));
-            interpolation.told((packets * 2 * NEAR, 1000), exactly(5e6), false);
+            interpolation.told((packets * 2 * NEAR, 1000), 0.0, exactly(5e6), false);
             let alone = interpolation.settle(&mut delays);
             assert_eq!((alone.packets, delays.count()), (0, counted), "{data} {again}");
             // Those that do not count may have arrived, and waited no longer than the others.
@@ -408,11 +415,11 @@ mod tests {
         for (answer, later, most) in [(9e6, 40e6, 9e6), (80e6, 40e6, 50e6), (200e6, 0.0, 140e6)] {
             let (mut interpolation, mut delays) = (Interpolation::default(), Quantiles::default());
             // The longest that is known, long before; and one that was sent 140 ms later.
-            interpolation.told((0, 0), exactly(50e6), false);
+            interpolation.told((0, 0), 0.0, exactly(50e6), false);
             interpolation.paused((360 * MS, 1), 3, [0.0, answer], None);
-            interpolation.told((500 * MS, 2), exactly(later), false);
+            interpolation.told((500 * MS, 2), 0.0, exactly(later), false);
             if later == 0.0 {
-                interpolation.told((900 * MS, 3), exactly(300e6), false);
+                interpolation.told((900 * MS, 3), 0.0, exactly(300e6), false);
             }
             assert_eq!(
                 interpolation.settle(&mut delays),
@@ -425,9 +432,9 @@ mod tests {
     #[test]
     fn of_those_that_were_sent_together_and_waited_alike_one_is_enough() {
         let mut interpolation = Interpolation::default();
-        (0..10_000).for_each(|i| interpolation.told((i * 1000, i as u64), exactly(1e6), false));
+        (0..10_000).for_each(|i| interpolation.told((i * 1000, i as u64), 0.0, exactly(1e6), false));
         assert_eq!(interpolation.told[0].len(), 10);
-        (0..10).for_each(|i| interpolation.told((0, i as u64), exactly(i as f64 * 1e6), true));
+        (0..10).for_each(|i| interpolation.told((0, i as u64), 0.0, exactly(i as f64 * 1e6), true));
         assert_eq!(interpolation.told[1].len(), 10);
         // Those that one acknowledgement covers.
         (0..10_000).for_each(|i| interpolation.untold(0, (i * 1000, i as u64), 1, i / 5000));

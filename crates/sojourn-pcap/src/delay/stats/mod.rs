@@ -4,6 +4,7 @@
 //! [`interpolation`] adds what the packets waited that no sample tells of, by what others did that were sent [`beside`]
 //! them. They are read for the summary.
 
+pub(super) mod alone;
 mod arrivals;
 pub(super) mod beside;
 pub(super) mod fixed_point_sum;

@@ -5,7 +5,8 @@
 //! jitter spread them by. What is sent within that time looks at the queue once: a burst is one meeting. A queue of
 //! constant length (a sender that its receive window holds back) piles up as well; where a direction carries data, so
 //! much is believed only if it also rises and falls. A packet that opens a connection after a silence of all hosts
-//! finds an empty queue, unless somebody else filled it who was not seen.
+//! finds an empty queue, unless somebody else filled it who was not seen. Delays that lie whole transmissions apart
+//! pile up at each of them, and show nothing.
 
 /// What a path spreads delays by besides ticks, ns.
 pub(crate) const SPREAD: f64 = 300_000.0;
@@ -25,6 +26,8 @@ pub(crate) struct Evidence {
     pub(crate) data: bool,
     /// A packet after a silence met the least delay.
     pub(crate) idle: bool,
+    /// Delays lie whole transmissions apart, so that they pile up whatever the least of them is.
+    pub(crate) in_steps: bool,
 }
 
 impl Evidence {
@@ -48,11 +51,12 @@ impl Evidence {
         self.all += other.all;
         self.data |= other.data;
         self.idle |= other.idle;
+        self.in_steps |= other.in_steps;
     }
 
     /// Whether the least delay was met so often that it is that of an empty queue.
     pub(crate) fn piles_up(&self) -> bool {
-        let piled = self.at_least >= LEAST && self.at_least >= 2 * self.above;
+        let piled = !self.in_steps && self.at_least >= LEAST && self.at_least >= 2 * self.above;
         piled && (!self.data || u64::from(self.far) * 10 >= u64::from(self.all))
     }
 
@@ -110,7 +114,15 @@ mod tests {
 
     #[test]
     fn eight_at_the_least_and_twice_as_many_as_above_it_pile_up() {
-        let evidence = |at_least, above, far, all, data| Evidence { at_least, above, far, all, data, idle: false };
+        let evidence = |at_least, above, far, all, data| Evidence {
+            at_least,
+            above,
+            far,
+            all,
+            data,
+            idle: false,
+            in_steps: false,
+        };
         for (counts, piles) in [
             (evidence(8, 0, 0, 8, false), true),
             (evidence(7, 0, 0, 7, false), false),
@@ -123,6 +135,11 @@ mod tests {
         ] {
             assert_eq!((counts.piles_up(), counts.empty()), (piles, piles), "{counts:?}");
             assert!(Evidence { idle: true, ..counts }.empty());
+            let in_steps = Evidence { in_steps: true, ..counts };
+            assert!(!in_steps.piles_up() && Evidence { idle: true, ..in_steps }.empty());
+            let mut both = counts;
+            both.join(&in_steps);
+            assert!(!both.piles_up(), "of either");
         }
     }
 }

@@ -8,6 +8,7 @@
 pub(super) mod comparison;
 mod cross_flow;
 pub(super) mod single_flow;
+mod whole_steps;
 
 use crate::delay::finalize::first_look::Looked;
 use crate::delay::host::Hosts;

@@ -16,6 +16,7 @@
 
 use crate::delay::estimate::Estimator;
 use crate::delay::estimate::utp_observer::PATH_JITTER;
+use crate::delay::finalize::base_delay::whole_steps;
 use crate::delay::finalize::first_look::Looked;
 use crate::delay::finalize::first_look::base_bounds::Bounds;
 use crate::delay::host::Hosts;
@@ -50,6 +51,10 @@ pub(crate) fn finalize(log: &Log, tracks: &mut [Track], looks: &[Looked], hosts:
             let seen = first.and_then(|look| look.bounds(&track.clock_model(), shortest));
             let seen = seen.unwrap_or_else(|| Bounds::seen(log, i, track, shortest, &track.transmission));
             let seen = Found::look(log, i, track, hosts, seen);
+            let from = track.evidence[0];
+            if from.data && !from.idle && from.piles_up() && track.stamped() {
+                track.evidence[0].in_steps |= whole_steps::found(log, i, track, seen.least);
+            }
             seen.settle(track, shortest as f64);
             *found = Some(seen);
         },

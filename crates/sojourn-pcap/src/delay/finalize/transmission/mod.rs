@@ -11,7 +11,7 @@
 //! to it, round trips tell both ([`to_host`]). Where neither tells, what the least delays show is [`unproven`].
 
 mod by_reports;
-mod dispersion;
+pub(super) mod dispersion;
 mod to_host;
 mod unproven;
 pub(super) mod within_connection;

@@ -4,7 +4,8 @@
 //! longer is met again and again. The spacing of long packets proves it ([`super`]), but messages that are sent now and
 //! then do not follow each other, and behind several slow links in a row no spacing agrees. A queue that somebody else
 //! fills, and that never changes, looks the same: so what the least delays show is left out, and delays are lower
-//! bounds. Two lengths prove it: transmission is in proportion to them, and a queue's delay is not.
+//! bounds. Two lengths prove it: transmission is in proportion to them, and a queue's delay is not. A least delay that
+//! is not met again is that of a queue, of a transmission, or of both: what packets leave apart bounds it.
 //!
 //! Source: pathchar (V. Jacobson, 1997; A. B. Downey, SIGCOMM 1999), which takes the slope of least round trips over
 //! lengths for a link's rate. Difference: packets are those that are there, so that lengths may be one, and the line
@@ -86,27 +87,34 @@ impl Messages {
         let whole = transmission.of(longest);
         self.of.sort_by_key(|message| message.time);
         let spacing = self.spacing() * f64::from(longest);
-        if whole <= LEAST || whole > LINKS * spacing + tolerance(LINKS * spacing) {
+        if whole <= LEAST {
             return None;
         }
         // A constant queue of packets that may wait for each other would be their sender's own.
         let mut halves = [Evidence { data: spacing < LINKS * whole, ..Evidence::default() }; 2];
-        let (spread, mut last, mut waited) = (SPREAD + self.tick, i64::MIN, 0.0);
+        let (spread, mut last) = (SPREAD + self.tick, i64::MIN);
         for message in &self.of {
             let waits = message.excess - low - transmission.of(message.length);
             let at_once = (message.time.saturating_sub(std::mem::replace(&mut last, message.time)) as f64) < spread;
             if !at_once {
                 halves[usize::from(message.length > short + (longest - short) / 2)].add(waits, spread);
             }
-            waited += waits;
         }
         let [halved, mut all] = halves;
         let proven = halved.piles_up() && all.piles_up() && whole > 4.0 * spread;
         all.join(&halved);
+        let met_again = all.piles_up() && whole <= LINKS * spacing + tolerance(LINKS * spacing);
+        // The least may have waited. No transmission is longer than what they leave apart.
+        let ns_per_byte = if met_again { ns_per_byte } else { ns_per_byte.min(spacing / f64::from(longest - short)) };
+        let transmission = Transmission { short, ns_per_byte };
         let own: f64 = self.of.iter().map(|message| transmission.of(message.length)).sum();
-        let slight = own <= (SLIGHT.0 * self.all as f64).max(SLIGHT.1 * waited);
-        let lacks = if proven || slight { 0.0 } else { whole };
-        all.piles_up().then_some(Unproven { transmission, lacks })
+        let excess: f64 = self.of.iter().map(|message| message.excess - low).sum();
+        let slight = own <= (SLIGHT.0 * self.all as f64).max(SLIGHT.1 * (excess - own));
+        if slight && !met_again {
+            return None;
+        }
+        let lacks = if met_again && (proven || slight) { 0.0 } else { transmission.of(longest) };
+        Some(Unproven { transmission, lacks })
     }
 
     /// How far each follows the one before it, ns for each of its bytes: a low one of many, the least of a few.
@@ -153,10 +161,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_never_met_again_is_no_transmission() {
-        // 0.7 ms apart each, and the least of them behind a queue.
-        assert!(told((0..50).map(|i| (1066, 100.0, 8.0 + f64::from(i * 37 % 50) * 0.7)), 0).is_none());
-        assert!(told((0..7).map(|_| (1066, 100.0, 0.0)), 0).is_none(), "a few");
+    fn what_is_never_met_again_may_be_transmission_as_far_as_packets_are_apart() {
+        // 0.7 ms apart each, and the least of them behind a queue: of 16 ms and 8.
+        let waits = |i: u32| 8.0 + f64::from(i * 37 % 50) * 0.7;
+        let found = |spacing: f64| told((0..50).map(|i| (1066, spacing, waits(i))), 0);
+        close(found(100.0), [24.0, 24.0]);
+        close(found(16.0), [16.0, 16.0]);
+        // A millisecond, or a twentieth of what they wait, is no matter.
+        assert!(found(0.9).is_none());
+        assert!(told((0..50).map(|i| (1066, 10.0, 200.0 + waits(i))), 0).is_none());
+        close(told((0..7).map(|_| (1066, 100.0, 0.0)), 0), [16.0, 16.0]);
         assert!(told(std::iter::empty(), 9).is_none());
     }
 
@@ -167,8 +181,9 @@ mod tests {
         close(found(9.0, 40.0), [16.0, 16.0]);
         // Half a twentieth of what they wait, it is no matter.
         close(found(9.0, 1400.0), [16.0, 0.0]);
-        assert!(found(4.0, 40.0).is_none(), "four links, or a queue that its own sender keeps filled");
-        assert!(found(9.0, 0.0).is_none(), "a constant queue, which never falls or rises");
+        // Four links, or a queue that its own sender keeps filled; a constant queue, which never falls or rises.
+        close(found(4.0, 40.0), [4.0, 4.0]);
+        close(found(9.0, 0.0), [9.0, 9.0]);
         // A second packet that is short follows sooner, by its own length.
         close(told((0..200).map(|i| if i % 2 == 0 { (1066, 90.0, 0.0) } else { (466, 6.5, 9.6) }), 0), [16.0, 16.0]);
     }
