@@ -33,7 +33,8 @@ ENDS: dict[str, Any] = {"after": None,
     "opener": "10.0.0.1", "acceptor": "192.0.2.1", "tcp": True, "quic": False, "client_opens": True,
     "duration_ns": 2 * S,
     "a_bytes": 1000, "b_bytes": 50_000, "a_data_pkts": 60, "b_data_pkts": 300, "a_again_pkts": 3,
-    "b_again_pkts": 20, "a_vain_pkts": 0, "b_vain_pkts": 0, "began_before": False, "cut": False,
+    "b_again_pkts": 20, "a_vain_pkts": 0, "b_vain_pkts": 0, "a_missing_pkts": 0, "b_missing_pkts": 0,
+    "began_before": False, "cut": False,
     "rtt_ns": 40_000_000, "a_mss": 1212, "b_mss": 1400, "a_initial_window": None, "b_initial_window": 10,
     "a_bbr": False, "b_bbr": False, "turns": [TURN],
 }  # fmt: skip
@@ -337,6 +338,11 @@ def test_what_captures_did_not_show_is_counted() -> None:
         "turns": {"bytes": np.array([2**32 - 1])},
     }
     assert _notes(fine, connections(seen)) == []
+    one, more = (_notes(fine, connections({"tcp": False, "b_missing_pkts": n, **seen}))[-1] for n in (1, 20))
+    assert one.endswith("did not come to the captures, as its number tells: a replay sends it, too")
+    assert more.startswith("20 datagrams of RTP") and more.endswith(
+        "their numbers tell: a replay sends them, too"
+    )
 
 
 INGRESS = Path(__file__).parent / "data" / "loss_small_pfifo" / "ingress.pcap.gz"

@@ -26,7 +26,7 @@ def connections(*rows: dict[str, Any]) -> pl.DataFrame:
     usual |= {
         f"{end}_{what}": 0
         for end in "ab"
-        for what in ("bytes", "data_pkts", "again_pkts", "vain_pkts", "window")
+        for what in ("bytes", "data_pkts", "again_pkts", "vain_pkts", "missing_pkts", "window")
     }
     usual |= {"duration_ns": 0, "rtt_ns": 40_000_000, "a_mss": 1460, "b_mss": 1460}
     usual |= {"turns": [{"accepted": True}]}

@@ -1,5 +1,5 @@
-//! Packets with real headers, written as pcapng (nanoseconds) or pcap: Ethernet, IPv4, and TCP with timestamps, uTP or
-//! QUIC.
+//! Packets with real headers, written as pcapng (nanoseconds) or pcap: Ethernet, IPv4, and TCP with timestamps, uTP,
+//! RTP or QUIC.
 //!
 //! Payloads are not written: frames are cut after the headers, as a capture with a short snap length is, and carry
 //! their true length. Checksums of IPv4 headers are right; those of TCP and UDP are 0, since the payload that they
@@ -42,6 +42,15 @@ pub enum Header {
     Utp(crate::decode::utp::Header),
     /// A UDP datagram.
     Udp,
+    /// A datagram of RTP, with its fixed header (RFC 3550 §5.1).
+    Rtp {
+        /// Sequence number.
+        sequence: u16,
+        /// Timestamp.
+        stamp: u32,
+        /// Source.
+        source: u32,
+    },
     /// A datagram of QUIC, of which those bytes are written that all versions show (RFC 8999).
     Quic {
         /// With a long header, as in the handshake.
@@ -72,6 +81,8 @@ pub struct Datagram {
     pub header: Header,
 }
 
+/// A payload type whose meaning calls agree on (RFC 3551 §3).
+const DYNAMIC: u8 = 96;
 const ETHERNET: usize = 14;
 const IPV4: usize = 20;
 
@@ -86,7 +97,7 @@ impl Datagram {
                 20 + offers + if stamps.is_some() { 12 } else { 0 } + if blocks > 0 { 4 + 8 * blocks } else { 0 }
             }
             Header::Utp(_) => 28,
-            Header::Udp | Header::Quic { .. } => 8,
+            Header::Udp | Header::Rtp { .. } | Header::Quic { .. } => 8,
         };
         let total = (IPV4 + transport) as u16 + self.payload;
         frame.extend([0x45, self.ecn]);
@@ -122,6 +133,13 @@ impl Datagram {
             Header::Udp => {
                 frame.extend((8 + self.payload).to_be_bytes());
                 frame.extend([0, 0]);
+            }
+            Header::Rtp { sequence, stamp, source } => {
+                frame.extend((8 + self.payload).to_be_bytes());
+                frame.extend([0, 0]);
+                let [stamp, source] = [stamp, source].map(u32::to_be_bytes);
+                let first = [&[2 << 6, DYNAMIC][..], &sequence.to_be_bytes(), &stamp, &source].concat();
+                frame.extend(first.iter().take(usize::from(self.payload)));
             }
             Header::Quic { long, masked, id } => {
                 frame.extend((8 + self.payload).to_be_bytes());
@@ -329,6 +347,20 @@ mod tests {
             assert!(capture.next_frame().unwrap().is_none());
             assert!(capture.damage().is_empty());
         }
+    }
+
+    #[test]
+    fn of_rtp_the_fixed_header_is_written() {
+        let [source, destination] = [1, 2].map(|host| End { address: Ipv4Addr::new(10, 0, 0, host), port: 5004 });
+        let read = |payload| {
+            let header = Header::Rtp { sequence: 0x0102, stamp: 0x03040506, source: 0x0708_090a };
+            let packet = Datagram { source, destination, id: 1, ttl: 64, ecn: 0, payload, header };
+            let (frame, length) = packet.frame();
+            assert_eq!(length, 42 + u32::from(payload));
+            frame[42..].to_vec()
+        };
+        assert_eq!(read(172), [0x80, 96, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+        assert_eq!(read(3), [0x80, 96, 1], "no longer than its payload");
     }
 
     #[test]

@@ -4,8 +4,10 @@
 //! port of its own at the client. TSval ticks from a random offset per connection, as in Linux since 4.10. Flows of the
 //! transport `utp` are written as uTP (BEP 29), their sequence numbers counted in segments; the difference that an
 //! end reports is that of the last packet that arrived there, so that a packet is the same wherever it is seen: for
-//! each end that is not watched the run is made once more before. Payloads are not written, but for the bytes of QUIC
-//! that all its versions show; the first datagram of either end is one of the handshake there.
+//! each end that is not watched the run is made once more before. Other datagrams are RTP's (RFC 3550), numbered as
+//! they were sent, for which ends that are not watched are asked so, too; RTCP's have no header. Payloads are not
+//! written, but for the bytes of QUIC that all its versions show; the first datagram of either end is one of the
+//! handshake there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -21,7 +23,7 @@ use sojourn_pcap::decode::{tcp, utp};
 use sojourn_pcap::write::{Blocks, Datagram, End, Header, Pcapng};
 use sojourn_sim::Direction;
 use sojourn_sim::engine::{End as Side, Kind};
-use sojourn_sim::scenario::{Scenario, Transport};
+use sojourn_sim::scenario::{Flows, Scenario, SourceSpec, Transport, Users};
 use sojourn_sim::stats::Captured;
 use sojourn_sim::{RunHooks, TapAt};
 
@@ -67,20 +69,24 @@ pub(crate) fn export<'py>(
         arrivals: Vec::new(),
         reports: Reports::default(),
         told: BTreeMap::new(),
+        numbers: Numbers::default(),
         of_quic: BTreeSet::new(),
     };
     let (outcome, written) = py.detach(|| {
         let mut written = Ok(());
         let Point { seed, replication, document } = &point;
         let mut watch = |_: Time| Python::attach(|py| py.check_signals().is_ok());
-        for end in [Side::Client, Side::Server].into_iter().filter(|&end| tap != TapAt::Hosts(end) && has_utp(document))
-        {
-            let (told, mut reports) = (&mut capture.told, Reports::default());
+        let others = [Side::Client, Side::Server].into_iter().filter(|&end| tap != TapAt::Hosts(end));
+        for end in others.filter(|_| has_utp(document) || has_datagrams(document)) {
+            let (told, numbers, mut reports) = (&mut capture.told, &mut capture.numbers, Reports::default());
             let mut sink = |seen: &[Captured]| {
-                for packet in seen.iter().filter(|packet| is_utp(document, packet)) {
-                    if packet.direction.destination() == end {
+                for packet in seen {
+                    let leaves = packet.direction.destination() != end;
+                    if leaves && is_rtp(packet) {
+                        numbers.leaves(packet);
+                    } else if !leaves && is_utp(document, packet) {
                         reports.arrived(packet);
-                    } else if let Some(what) = sent(packet) {
+                    } else if let Some(what) = sent(packet).filter(|_| leaves && is_utp(document, packet)) {
                         told.insert(what, reports.of(packet.packet.flow));
                     }
                 }
@@ -123,6 +129,8 @@ struct Capture {
     reports: Reports,
     /// What those of the ends report that are not watched.
     told: BTreeMap<Sent, u32>,
+    /// What datagrams are numbered that have not been seen.
+    numbers: Numbers,
     /// Flows of QUIC of which datagrams that way were seen.
     of_quic: BTreeSet<(u32, u32)>,
 }
@@ -140,6 +148,54 @@ fn has_utp(scenario: &Scenario) -> bool {
 
 fn is_utp(scenario: &Scenario, seen: &Captured) -> bool {
     scenario.flows.get(usize::from(seen.group)).is_some_and(|flows| flows.transport == Transport::Utp)
+}
+
+/// Whether some packets may be datagrams that are none of QUIC.
+fn has_datagrams(scenario: &Scenario) -> bool {
+    let recorded = |flows: &Flows| matches!(flows.source, SourceSpec::Recorded(_));
+    scenario.flows.iter().any(|flows| flows.transport == Transport::Udp || recorded(flows))
+        || scenario.users.iter().any(|users| {
+            use Users::{Adaptive, Browser, Page, Responsiveness, Web};
+            !matches!(users, Web(_) | Adaptive(_) | Browser(_) | Page(_) | Responsiveness(_))
+        })
+}
+
+fn is_rtp(seen: &Captured) -> bool {
+    matches!(seen.packet.kind(), Kind::Datagram | Kind::Voice | Kind::Video)
+}
+
+/// The sequence numbers and timestamps of datagrams of RTP.
+#[derive(Default)]
+struct Numbers {
+    /// The next of each flow and direction.
+    next: BTreeMap<(u32, u8), u16>,
+    /// By flow, direction and the engine's number, of those that are on their way.
+    of: BTreeMap<(u32, u8, u64), (u16, u32)>,
+}
+
+impl Numbers {
+    /// One leaves its sender: its number, and when that was by a clock of 90 kHz.
+    fn number(&mut self, seen: &Captured) -> (u16, u32) {
+        let (flow, direction) = (seen.packet.flow, seen.direction as u8);
+        let next = self.next.entry((flow, direction)).or_insert(mix(flow, 8 + u32::from(direction)) as u16);
+        let number = *next;
+        *next = next.wrapping_add(1);
+        (number, (seen.at.0 / 100 * 9 / 1000) as u32)
+    }
+
+    /// One leaves its sender, which is not watched.
+    fn leaves(&mut self, seen: &Captured) {
+        let number = self.number(seen);
+        self.of.insert((seen.packet.flow, seen.direction as u8, seen.packet.seq), number);
+    }
+
+    /// The header of one that passes: of one that is not known, its sender is watched.
+    fn header(&mut self, seen: &Captured) -> Header {
+        let (flow, direction) = (seen.packet.flow, seen.direction as u8);
+        let known = self.of.remove(&(flow, direction, seen.packet.seq));
+        let (sequence, stamp) = known.unwrap_or_else(|| self.number(seen));
+        Header::Rtp { sequence, stamp, source: mix(flow, 10 + u32::from(direction)) }
+    }
 }
 
 /// For each uTP flow: arrival at an end of its last packet minus that packet's stamp, in µs.
@@ -174,7 +230,8 @@ impl Capture {
                     let long = self.of_quic.insert((flow, seen.direction as u32));
                     Header::Quic { long, masked: mix(flow, seen.packet.seq as u32 + 9) as u8, id }
                 });
-                (quic.unwrap_or(Header::Udp), seen.packet.bytes().saturating_sub(28))
+                let other = || if is_rtp(seen) { self.numbers.header(seen) } else { Header::Udp };
+                (quic.unwrap_or_else(other), seen.packet.bytes().saturating_sub(28))
             }
             Some(segment) if is_utp(scenario, seen) => {
                 let mss = group.map_or(1448, |flows| flows.mss.0);

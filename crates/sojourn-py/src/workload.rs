@@ -89,6 +89,8 @@ fn connections<'py>(py: Python<'py>, rows: &[Recorded]) -> PyResult<Bound<'py, P
         tcp: |row| row.tcp,
         quic: |row| row.quic,
         as_sent: |row| row.as_sent,
+        a_missing_pkts: |row| row.missing_pkts[0],
+        b_missing_pkts: |row| row.missing_pkts[1],
         client_opens: |row| row.client_opens,
         start_ns: |row| row.start_ns,
         duration_ns: |row| row.duration_ns,

@@ -12,7 +12,10 @@ One row a connection, or a flow of datagrams, in order of their starts:
 ``tcp``             TCP; otherwise UDP
 ``quic``            QUIC over UDP: a connection with turns as one of TCP, by what its datagrams show
 ``as_sent``         datagrams that waited in front of the captures have the times at which they were sent, as
-                    packets of TCP tell that share their queue; else those at which they came
+                    timestamps of RTP tell, or packets of TCP that share their queue; else those at which
+                    they came
+``a_missing_pkts``  datagrams of RTP from the opener that did not come to the captures, as their numbers tell;
+                    they are among the turns; ``b_missing_pkts``
 ``client_opens``    the opener is one of the clients
 ``start_ns``        first packet, from the first of the captures
 ``duration_ns``     from its first packet to its last
@@ -235,6 +238,10 @@ def _notes(found: dict, table: pl.DataFrame) -> list[str]:
                 "and no packets beside them tell what they waited on their way here: a replay sends them as "
                 "they came"
             )
+    if missing := table["a_missing_pkts"].sum() + table["b_missing_pkts"].sum():
+        its, it = ("its number tells", "it") if missing == 1 else ("their numbers tell", "them")
+        did_not = f"{counted(missing, 'datagram')} of RTP did not come to the captures"
+        said.append(f"{did_not}, as {its}: a replay sends {it}, too")
     if not found["sides_by_ttl"]:
         said.append("hop limits do not tell the two sides apart: who opens connections is taken for a client")
     if count := found["beyond_bound"]:

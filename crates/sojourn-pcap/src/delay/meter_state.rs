@@ -56,8 +56,8 @@ impl MeterState {
         }
     }
 
-    /// Of a TCP segment with data to a host, which was sent then, nothing tells when it arrived, as is seen now; the track
-    /// as above.
+    /// Of a TCP segment with data to a host, which was sent then, nothing tells when it arrived, as is seen now; the
+    /// track as above.
     #[inline]
     pub(crate) fn covered(&mut self, (host, track): (u32, Option<u32>), sent: SentAt, now: i64) {
         if let Some(host) = self.hosts.all.get_mut(host as usize) {

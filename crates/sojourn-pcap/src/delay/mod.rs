@@ -24,7 +24,7 @@
 //! `stats` (quantiles, series, sums in bounded memory), `parallel` (work shared between threads), `prefetch` (memory
 //! asked for ahead).
 
-mod clock;
+pub(crate) mod clock;
 mod discard;
 pub mod estimate;
 pub mod finalize;

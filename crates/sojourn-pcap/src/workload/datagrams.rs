@@ -10,6 +10,7 @@
 use super::looks::Looks;
 use super::queue::between;
 use super::quic::Lengths;
+use super::rtp::Sources;
 use super::stood::Bytes;
 use super::turns::Turn;
 use super::waits::waited;
@@ -30,6 +31,8 @@ const MORE: u64 = 2;
 /// … and so many times what they have of it else: they are what is waited for.
 const DENSER: f64 = 1.25;
 
+const DATAGRAM: Turn = Turn { accepted: false, bytes: 0, wait_ns: 0, heard: 0, writes: 1, streamed: false };
+
 /// By turn the direction, the size and the time since the last one.
 #[derive(Debug)]
 pub(super) struct Datagrams {
@@ -39,6 +42,9 @@ pub(super) struct Datagrams {
     /// What they look like, and what their lengths say if they are QUIC's.
     pub(super) looks: Looks,
     pub(super) lengths: Lengths,
+    /// What is numbered, by end, and how many are among them that did not come.
+    pub(super) sources: [Sources; 2],
+    pub(super) missing_pkts: [u64; 2],
     /// One end's times are those of sending, not of passing the capture.
     pub(super) as_sent: bool,
 }
@@ -51,6 +57,8 @@ impl Datagrams {
             turns: Vec::new(),
             looks: Looks::default(),
             lengths: Lengths::default(),
+            sources: Default::default(),
+            missing_pkts: [0; 2],
             as_sent: false,
         }
     }
@@ -58,7 +66,7 @@ impl Datagrams {
     pub(super) fn add(&mut self, accepted: bool, bytes: u64, now: i64) {
         let wait_ns = now.saturating_sub(self.last_ns).max(0) as u64;
         self.last_ns = now.max(self.last_ns);
-        self.turns.push(Turn { accepted, bytes, wait_ns, heard: 0, writes: 1, streamed: false });
+        self.turns.push(Turn { accepted, bytes, wait_ns, ..DATAGRAM });
     }
 
     /// The datagrams that carry anything: what one waited that does not counts for the next that does.
@@ -87,15 +95,64 @@ impl Datagrams {
         }
         times.iter_mut().for_each(|at| *at = at.saturating_sub(waited(told, *at, false)));
         times.sort_unstable();
-        let (mut at, mut sent) = (self.first_ns, times.into_iter());
-        let mut timed: Vec<(i64, Turn)> = Vec::with_capacity(self.turns.len());
-        for turn in std::mem::take(&mut self.turns) {
-            at = at.saturating_add_unsigned(turn.wait_ns);
-            let theirs = if turn.accepted == accepted { sent.next() } else { None };
-            timed.push((theirs.unwrap_or(at), turn));
+        let mut sent = times.into_iter();
+        let mut timed = self.timed();
+        for (at, turn) in &mut timed {
+            *at = if turn.accepted == accepted { sent.next().unwrap_or(*at) } else { *at };
         }
+        self.set_times(timed);
+        self.as_sent = true;
+    }
+
+    /// What numbers and timestamps of ends tell whose datagrams come from afar: when they were sent, and which did not
+    /// come. Of which ends the times are those of sending now.
+    pub(super) fn as_numbered(&mut self, far: [bool; 2]) -> [bool; 2] {
+        let mut as_sent = [false; 2];
+        if self.sources.iter().zip(far).all(|(sources, far)| !far || sources.are_none()) {
+            return as_sent;
+        }
+        let mut timed = self.timed();
+        let mut missing = Vec::new();
+        for (end, sources) in self.sources.iter().enumerate().filter(|(end, _)| far[*end]) {
+            let (accepted, waits) = (end == 1, sources.waits(&timed));
+            let own = timed.iter().enumerate().filter(|(_, (_, turn))| turn.accepted == accepted);
+            let own: Vec<_> = own.map(|(place, _)| place as u32).collect();
+            as_sent[end] = !waits.is_empty() && waits.len() * 2 >= own.len();
+            if as_sent[end] {
+                // What has no timestamp among those that have (RTCP, a handshake) waited as the one before it did.
+                let (mut waits, mut last) = (waits.into_iter().peekable(), 0);
+                for place in own {
+                    while let Some((_, wait)) = waits.next_if(|(of, _)| *of <= place) {
+                        last = wait;
+                    }
+                    timed[place as usize].0 -= last;
+                }
+            }
+            let lost = sources.missing(&timed);
+            self.missing_pkts[end] = lost.len() as u64;
+            missing.extend(lost.into_iter().map(|(at, bytes)| (at, Turn { accepted, bytes, ..DATAGRAM })));
+        }
+        timed.extend(missing);
+        self.set_times(timed);
+        self.as_sent |= as_sent != [false; 2];
+        as_sent
+    }
+
+    /// When each was sent, or passed the capture.
+    fn timed(&self) -> Vec<(i64, Turn)> {
+        let mut at = self.first_ns;
+        let time = |turn: &Turn| {
+            at = at.saturating_add_unsigned(turn.wait_ns);
+            (at, *turn)
+        };
+        self.turns.iter().map(time).collect()
+    }
+
+    fn set_times(&mut self, mut timed: Vec<(i64, Turn)>) {
         timed.sort_by_key(|(at, _)| *at);
-        *self = Self { as_sent: true, ..Self::new(timed.first().map_or(self.first_ns, |(at, _)| *at)) };
+        self.turns.clear();
+        self.first_ns = timed.first().map_or(self.first_ns, |(at, _)| *at);
+        self.last_ns = self.first_ns;
         timed.iter().for_each(|(at, turn)| self.add(turn.accepted, turn.bytes, *at));
     }
 }
@@ -208,6 +265,29 @@ mod tests {
         late.sort_unstable();
         let middle = late[late.len() / 2];
         late.iter().filter(|late| (*late - middle).abs() > 3 * MS).count()
+    }
+
+    #[test]
+    fn what_has_no_timestamp_waited_as_the_one_before_it_and_what_is_missing_is_put_in_its_place() {
+        let header =
+            |i: u16| [&[0x80, 96][..], &i.to_be_bytes(), &(u32::from(i) * 160).to_be_bytes(), &[0; 4]].concat();
+        let kept = |far: [bool; 2]| {
+            let mut datagrams = Datagrams::new(0);
+            for i in (0..200u16).filter(|i| *i != 100) {
+                let (sent, wait) = (i64::from(i) * 20_000_000, if i.is_multiple_of(4) { 9_000_000 } else { 0 });
+                for (payload, bytes, after) in [(header(i), 172, 0), (vec![0x80, 200], 60, 3_000_000)] {
+                    datagrams.add(true, bytes, sent + wait + after);
+                    datagrams.sources[1].add(&payload, bytes, datagrams.turns.len() as u32 - 1);
+                }
+            }
+            let told = datagrams.as_numbered(far);
+            let times: Vec<_> = datagrams.timed().into_iter().map(|(at, turn)| (at / 1_000_000, turn.bytes)).collect();
+            (told, datagrams.as_sent, datagrams.missing_pkts, times)
+        };
+        let sent = (0..200).flat_map(|i| [(i * 20, 172), (i * 20 + 3, 60)]).filter(|one| *one != (2003, 60));
+        assert_eq!(kept([false, true]), ([false, true], true, [0, 1], sent.collect()));
+        let (told, as_sent, missing, times) = kept([true, false]);
+        assert_eq!((told, as_sent, missing, times.len(), times[0]), ([false; 2], false, [0; 2], 398, (9, 172)));
     }
 
     #[test]

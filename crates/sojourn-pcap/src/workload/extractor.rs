@@ -144,7 +144,8 @@ impl Extractor {
                     }
                 }
                 datagrams.add(by == 1, u64::from(length), now);
-                self.turns += 1;
+                let place = datagrams.turns.len() as u32 - 1;
+                self.turns += 1 + datagrams.sources[by].add(payload, u64::from(length), place);
             }
             _ => self.workload.beyond_bound += 1,
         }
@@ -241,8 +242,10 @@ impl Extractor {
             if datagrams.looks.is_quic() {
                 continue;
             }
-            for (host, accepted) in hosts.into_iter().zip([false, true]).filter(|(host, _)| sides.is_far(*host)) {
-                let own = self.waits.of(host).from;
+            let far = hosts.map(|host| sides.is_far(host));
+            let as_sent = datagrams.as_numbered(far);
+            for (end, host) in hosts.into_iter().enumerate().filter(|(end, _)| far[*end] && !as_sent[*end]) {
+                let (accepted, own) = (end == 1, self.waits.of(host).from);
                 datagrams.without_waits(accepted, if own.is_empty() { self.waits.most() } else { own }, &came);
             }
         }
@@ -354,7 +357,7 @@ fn recorded(entry: &Entry, start_ns: u64, last: i64, (ends, link): (&Ends<'_>, &
             found.cut = found.goes_on != [false; 2];
         }
         Kept::Udp(datagrams) => {
-            (found.tcp, found.as_sent) = (false, datagrams.as_sent);
+            (found.tcp, found.as_sent, found.missing_pkts) = (false, datagrams.as_sent, datagrams.missing_pkts);
             found.duration_ns = since(datagrams.last_ns, datagrams.first_ns);
             found.seen = [false, true].map(|b| datagrams.turns.iter().any(|datagram| datagram.accepted == b));
             found.rtt_ns = found.parts_ns[0].zip(found.parts_ns[1]).map(|(a, b)| a + b);

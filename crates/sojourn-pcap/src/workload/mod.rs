@@ -35,6 +35,7 @@ mod queue;
 mod quic;
 mod raw_turn;
 mod response;
+mod rtp;
 mod senders;
 mod sides;
 mod stood;

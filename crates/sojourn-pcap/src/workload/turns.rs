@@ -53,6 +53,8 @@ pub struct Recorded {
     pub closes_first: [bool; 2],
     /// Its datagrams have the times at which they were sent, also those that waited in front of the capture.
     pub as_sent: bool,
+    /// Datagrams of RTP that did not come to the capture, by end: their numbers tell, and they are among the turns.
+    pub missing_pkts: [u64; 2],
     /// Packets of the opener, and of the other end, were seen.
     pub seen: [bool; 2],
     /// Round-trip time without queues, if anything was answered.

@@ -4,6 +4,6 @@
 //! [`skew`] to what they are off the capture's clock by that tick. Nothing here knows of flows: which stamps are of one
 //! clock, and for whom the findings hold, `finalize::clocks` says.
 
-pub(super) mod skew;
+pub(crate) mod skew;
 pub(super) mod tick;
-pub(super) mod unwrapped;
+pub(crate) mod unwrapped;

@@ -142,8 +142,8 @@ pub(super) fn between(earlier: Beside, later: Beside) -> Option<f64> {
     }
 }
 
-/// What a packet may have waited of which nothing tells whether it arrived: as those beside it did that were sent before
-/// it and after it; if either is far, as long as the next one allows.
+/// What a packet may have waited of which nothing tells whether it arrived: as those beside it did that were sent
+/// before it and after it; if either is far, as long as the next one allows.
 pub(super) fn doubtful(earlier: Beside, later: Beside) -> f64 {
     let near = [earlier, later].iter().all(|at| at.is_some_and(|(apart, _)| apart <= FAR));
     between(earlier, later).filter(|_| near).unwrap_or_else(|| latest(later))
