@@ -338,7 +338,8 @@ def test_what_captures_did_not_show_is_counted() -> None:
         "turns": {"bytes": np.array([2**32 - 1])},
     }
     assert _notes(fine, connections(seen)) == []
-    one, more = (_notes(fine, connections({"tcp": False, "b_missing_pkts": n, **seen}))[-1] for n in (1, 20))
+    few = {"tcp": False, "a_bytes": 0, "b_bytes": 9, **seen}
+    one, more = (_notes(fine, connections(seen, {**few, "b_missing_pkts": n}))[-1] for n in (1, 20))
     assert one.endswith("did not come to the captures, as its number tells: a replay sends it, too")
     assert more.startswith("20 datagrams of RTP") and more.endswith(
         "their numbers tell: a replay sends them, too"

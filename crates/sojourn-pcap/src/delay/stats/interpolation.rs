@@ -75,8 +75,8 @@ impl Interpolation {
         self.connection = number;
     }
 
-    /// A packet that was sent then waited so long, and took so long, ns, by its own transmission; `paused`: that is told
-    /// because it was little.
+    /// A packet that was sent then waited so long, and took so long, ns, by its own transmission; `paused`: that is
+    /// told because it was little.
     #[inline]
     pub(crate) fn told(&mut self, sent: SentAt, own: f64, Estimate { delay, error }: Estimate, paused: bool) {
         let (told, connection) = (&mut self.told[usize::from(paused)], self.connection);
