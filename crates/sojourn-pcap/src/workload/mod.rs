@@ -31,6 +31,7 @@ mod looks;
 mod lost;
 mod on_link;
 mod one_by_one;
+mod probes;
 mod queue;
 mod quic;
 mod raw_turn;

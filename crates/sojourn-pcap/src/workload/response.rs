@@ -6,9 +6,9 @@
 //! Reno-friendly region, and beyond it W = 0.4/0.3·t³ after *t* seconds (RFC 9438 §4.2, where W(K) = W_max). BBR's
 //! window is twice what its model of the path holds, whatever is lost (draft-cardwell-iccrg-bbr-congestion-control-00
 //! §4.2.3). So it is BBR's if its window at losses is larger than both. The laws are of losses at equal intervals, and
-//! are held here against the median window and mean intervals; so much more is asked for as few losses scatter. The
-//! limits were set by simulated captures in which 320 senders of Reno and CUBIC had at most 0.96 of the law's with
-//! twenty losses or more, and 1.28 with ten.
+//! are held here against the median window, less what windows fell by meanwhile, and mean intervals; so much more is
+//! asked for as few losses scatter. The limits were set by simulated captures in which 320 senders of Reno and CUBIC
+//! had at most 0.96 of the law's with twenty losses or more, and 1.28 with ten.
 //!
 //! *By its probes.* BBR looks for the round trip without queues every 10 s: for 200 ms it has four segments under way
 //! (§4.3.5 of the draft), and then what it had before. Nobody else does that twice. BBR of version 3 does not, and
@@ -17,6 +17,7 @@
 //! What is under way is in the sender's own segments, wherever the capture was taken: they echo the timestamp of the
 //! last acknowledgement that had reached it (RFC 7323 §4.3). Without timestamps nothing is known.
 
+use super::probes::Probes;
 use std::collections::VecDeque;
 
 /// Fewer losses tell nothing, and no more are kept.
@@ -26,20 +27,11 @@ const MOST_LOSSES: usize = 1024;
 const MOST_COMING: usize = 256;
 /// Segments that pass before one is sent again (RFC 5681 §3.2: three acknowledgements say that it is lost).
 const LATE: i64 = 3;
+/// CUBIC cuts its window by so much of it, and Reno by more.
+const LEAST_CUT: f64 = 0.3;
 /// Multiple of the law's window from which it is BBR's, with many losses, and what is added to it over their number.
 const BEYOND: f64 = 1.2;
 const SCATTER: f64 = 4.0;
-/// A probe: at most so many segments under way, and before it at least so many.
-const FEW: i64 = 5;
-const MANY: i64 = 10;
-/// So many segments pass in it, and it lasts so long, 200 ms but for the first of them; a round trip more if that is
-/// longer.
-const LEAST_SEGMENTS: u32 = 6;
-const PROBE_NS: std::ops::RangeInclusive<i64> = 150_000_000..=1_000_000_000;
-/// From one to the next: 10 s, the probe itself, and until it is sent.
-const EVERY_NS: std::ops::RangeInclusive<i64> = 9_800_000_000..=11_500_000_000;
-/// After a loss few segments are under way, whoever sends.
-const CALM_NS: i64 = 1_000_000_000;
 /// Segments of an end from which on it is watched.
 const LONG: u32 = 64;
 
@@ -92,10 +84,7 @@ struct Response {
     /// When the first of these and the last were found, and how many bytes had been sent by then.
     losses: [(i64, u64); 2],
     lost_at: Option<i64>,
-    /// Few segments are under way, how many passed since, and since when; no time if there had not been many, or none.
-    few: Option<(u32, Option<i64>)>,
-    probed_at: Option<i64>,
-    probes: bool,
+    probes: Probes,
 }
 
 /// What a sender does at losses.
@@ -140,7 +129,8 @@ impl Response {
         }
         if start >= self.end {
             self.end = end;
-            self.few_or_many(end - self.heard, now);
+            let many = self.flight.max(self.flight_before);
+            self.probes.sent([end - self.heard, many], self.segment, self.lost_at, now);
             self.flight = end - self.heard;
         } else {
             self.again(start, now);
@@ -167,24 +157,6 @@ impl Response {
         }
     }
 
-    /// A segment with which so much is under way was sent.
-    fn few_or_many(&mut self, flight: i64, now: i64) {
-        if flight <= FEW * self.segment {
-            let (segments, since) = self.few.unwrap_or_else(|| {
-                let many = self.flight.max(self.flight_before) >= MANY * self.segment;
-                (0, (many && flight > self.segment).then_some(now))
-            });
-            self.few = Some((segments.saturating_add(1), since));
-            return;
-        }
-        let Some((segments, Some(since))) = self.few.take() else { return };
-        let calm = self.lost_at.is_none_or(|at| since.saturating_sub(at) > CALM_NS);
-        if calm && segments >= LEAST_SEGMENTS && PROBE_NS.contains(&now.saturating_sub(since)) {
-            let before = self.probed_at.replace(since);
-            self.probes |= before.is_some_and(|before| EVERY_NS.contains(&since.saturating_sub(before)));
-        }
-    }
-
     /// How many times the law's window it has at losses, and of how many that is the median. What it cuts when it sends
     /// in vain it takes back, so that only a share of them counts.
     fn beyond(&self, share: f64) -> Option<(f64, usize)> {
@@ -199,12 +171,15 @@ impl Response {
         let mut windows = self.windows.clone();
         windows.sort_unstable();
         let law = (8.0 / 3.0 * segments).sqrt().max(0.4 / 0.3 * seconds.powi(3));
-        Some((f64::from(windows[count / 2]) / size / law, count))
+        // What its windows have fallen by it did not regain: as after slow start, which had far more.
+        let [high, low] = [self.windows[0], self.windows[count - 1]].map(f64::from);
+        let fallen = (high - low).max(0.0) / (LEAST_CUT * (count - 1) as f64);
+        Some(((f64::from(windows[count / 2]) - fallen).max(0.0) / size / law, count))
     }
 
     /// What it does at losses, as [`Responses::answers`] says.
     fn answers(&self, again: u64, vain: u64) -> Option<Answers> {
-        if self.probes {
+        if self.probes.are_seen() {
             return Some(Answers::Bbr);
         }
         let (beyond, count) = self.beyond(again.saturating_sub(vain) as f64 / again.max(1) as f64)?;
@@ -297,6 +272,20 @@ mod tests {
         let mut long = Sender::default();
         long.losses(MOST_LOSSES + 9, 3, |_| 20);
         assert_eq!(long.response.windows.len(), MOST_LOSSES, "no more are kept");
+    }
+
+    #[test]
+    fn what_windows_fall_by_is_not_regained() {
+        // As of a film by CUBIC, whose windows fall from what slow start had: eleven losses, ten rounds apart.
+        let of = |windows: [i64; 12]| {
+            let mut sender = Sender::default();
+            windows.into_iter().for_each(|window| _ = sender.losses(1, 10, |_| window));
+            (sender.response.beyond(1.0).map(|(beyond, _)| (100.0 * beyond) as u32), sender.answers())
+        };
+        let falls = of([220, 163, 118, 91, 77, 96, 73, 114, 104, 88, 84, 82]);
+        let mut rises = [220, 163, 118, 91, 77, 96, 73, 114, 104, 88, 84, 82];
+        rises[1..].reverse();
+        assert_eq!((falls, of(rises)), ((Some(128), None), (Some(175), Some(Answers::Bbr))));
     }
 
     #[test]
