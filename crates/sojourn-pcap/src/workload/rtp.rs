@@ -131,8 +131,10 @@ impl Source {
                 self.went_on = self.went_on.saturating_add(1);
             }
             _ if (-LATE..=0).contains(&ahead) => {
-                let came = self.highest + ahead;
-                self.missing.retain(|missing| missing.number != came);
+                let (came, last) = (self.highest + ahead, self.missing.len().saturating_sub(LATE as usize));
+                if let Some(place) = self.missing[last..].iter().position(|missing| missing.number == came) {
+                    self.missing.remove(last + place);
+                }
                 return 0;
             }
             _ => self.began_anew = self.began_anew.saturating_add(1),
@@ -221,6 +223,10 @@ mod tests {
         let came = |i: u16| (i, i64::from(i) * 20, 100);
         assert_eq!(missing((0..40).filter(|i| *i != 5).map(came).chain([(5, 900, 100), (6, 901, 100)])), []);
         assert_eq!(missing((0..40).map(came).chain((9000..9040).map(came))), []);
+        let all_but = |number: u16| (0..400).filter(move |i| *i < 99 || (*i > 198 && *i != number)).map(came);
+        assert_eq!(missing(all_but(0).chain([(198, 9000, 100)])), missing(all_but(0)), "too late");
+        assert_eq!(missing(all_but(320).chain([(320, 9000, 100)])), missing(all_but(0)));
+        assert_eq!(missing((0..200).filter(|i| !(99..199).contains(i)).chain([99]).map(came)).len(), 99);
         assert_eq!(missing((0..40).map(came).chain([3039, 3041].map(came))).len(), 2999 + 1);
         assert_eq!(missing((0..40).map(came).chain([3040, 3042].map(came))).len(), 1);
         // Numbers that begin anew again and again are no numbers.
