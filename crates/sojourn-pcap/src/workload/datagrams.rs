@@ -271,11 +271,12 @@ mod tests {
     fn what_has_no_timestamp_waited_as_the_one_before_it_and_what_is_missing_is_put_in_its_place() {
         let header =
             |i: u16| [&[0x80, 96][..], &i.to_be_bytes(), &(u32::from(i) * 160).to_be_bytes(), &[0; 4]].concat();
-        let kept = |far: [bool; 2]| {
+        let kept = |far: [bool; 2], others: usize| {
             let mut datagrams = Datagrams::new(0);
             for i in (0..200u16).filter(|i| *i != 100) {
                 let (sent, wait) = (i64::from(i) * 20_000_000, if i.is_multiple_of(4) { 9_000_000 } else { 0 });
-                for (payload, bytes, after) in [(header(i), 172, 0), (vec![0x80, 200], 60, 3_000_000)] {
+                let reports = (0..others as i64).map(|n| (vec![0x80, 200], 60, (n + 1) * 3_000_000));
+                for (payload, bytes, after) in std::iter::once((header(i), 172, 0)).chain(reports) {
                     datagrams.add(true, bytes, sent + wait + after);
                     datagrams.sources[1].add(&payload, bytes, datagrams.turns.len() as u32 - 1);
                 }
@@ -285,9 +286,10 @@ mod tests {
             (told, datagrams.as_sent, datagrams.missing_pkts, times)
         };
         let sent = (0..200).flat_map(|i| [(i * 20, 172), (i * 20 + 3, 60)]).filter(|one| *one != (2003, 60));
-        assert_eq!(kept([false, true]), ([false, true], true, [0, 1], sent.collect()));
-        let (told, as_sent, missing, times) = kept([true, false]);
+        assert_eq!(kept([false, true], 1), ([false, true], true, [0, 1], sent.collect()));
+        let (told, as_sent, missing, times) = kept([true, false], 1);
         assert_eq!((told, as_sent, missing, times.len(), times[0]), ([false; 2], false, [0; 2], 398, (9, 172)));
+        assert!(!kept([false, true], 2).1, "most have none");
     }
 
     #[test]

@@ -269,6 +269,13 @@ mod tests {
         for came in [all(60_000, 0..200), all(8_000, 0..90)] {
             assert!(told(&came).0.is_empty());
         }
+        // No queue holds one for so long: the clock was set, though its first and last stamps are as they should be.
+        let set = |late: i64| {
+            let came = all(8_000, 0..1000).into_iter();
+            let came = came.map(|(i, stamp, at, bytes)| (i, stamp, at + if i == 500 { late } else { 0 }, bytes));
+            told(&came.collect::<Vec<_>>()).0.len()
+        };
+        assert_eq!([9_900, 10_100].map(set), [1000, 0]);
     }
 
     #[test]

@@ -290,6 +290,24 @@ mod tests {
     }
 
     #[test]
+    fn delays_that_lie_in_whole_steps_show_no_empty_queue() {
+        // Packets that leave 12 ms apart, and then some that waited for so many ms more than the least.
+        let piles_up = |waited: [i64; 3]| {
+            let (mut log, mut hosts, mut time) = (Log::default(), Hosts::new(Vec::new()), 0);
+            let mut tracks = vec![track(Estimator::Observer, Protocol::Tcp)];
+            tracks[0].key.address.into_iter().for_each(|address| _ = hosts.of(address));
+            for i in 0..100i64 {
+                let (after, waited) = if i < 40 { (12, 36) } else { (40, waited[i as usize % 3]) };
+                time += after * 1_000_000;
+                log.push(0, Entry::new(1, time, time / 1_000_000 - waited, DATA, None).long(1514));
+            }
+            finalize(&log, &mut tracks, &[None], &mut hosts, 1);
+            tracks[0].evidence[0].piles_up()
+        };
+        assert_eq!([[0, 9, 21], [0, 12, 24]].map(piles_up), [true, false]);
+    }
+
+    #[test]
     fn the_shortest_round_trip_lacks_what_a_long_packet_took_on_the_link() {
         let (track, mut hosts) = (track(Estimator::Observer, Protocol::Tcp), Hosts::new(Vec::new()));
         track.key.address.into_iter().for_each(|address| _ = hosts.of(address));
